@@ -1,0 +1,34 @@
+/* Growable bytes with a cap. Belongs to one thread. */
+#ifndef PFL_BASE_BUF_H
+#define PFL_BASE_BUF_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Invariant: data[len] is 0 whenever data is not NULL. Once error is set (-ENOMEM, or -EFBIG over
+ * max_bytes) further appends do nothing, so that a writer may check once, at its end. */
+struct buf {
+	char *data;
+	size_t len;
+	size_t cap;
+	size_t max_bytes; /* 0: no cap */
+	int error;
+};
+
+#define BUF_INIT {0}
+void buf_done(struct buf *b);
+void buf_clear(struct buf *b); /* keeps the memory, forgets the error */
+int buf_append(struct buf *b, const void *data, size_t len);
+int buf_append_str(struct buf *b, const char *text);
+int buf_append_char(struct buf *b, char c);
+int buf_append_u64(struct buf *b, uint64_t value); /* decimal */
+int buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int buf_vprintf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
+/* Room for len more bytes at *ret_at; the caller then adds to b->len what it wrote. */
+int buf_reserve(struct buf *b, size_t len, char **ret_at);
+/* The bytes as a string that the caller frees; b is empty afterwards. NULL if b has an error. */
+char *buf_take(struct buf *b);
+
+#endif

@@ -1,0 +1,28 @@
+/* Whole-file reads and descriptor helpers. */
+#ifndef PFL_BASE_IO_H
+#define PFL_BASE_IO_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "base/buf.h"
+
+/* Appends all that can be read, at most max_bytes more: -EFBIG beyond. Handles short reads, EINTR. */
+int io_read_fd(int fd, size_t max_bytes, struct buf *into);
+int io_read_file(const char *path, size_t max_bytes, struct buf *into);
+int io_write_all(int fd, const void *data, size_t len);
+/* Writes beside the file, fsyncs, renames over it and fsyncs the folder: a reader (or a power cut)
+ * sees the old bytes or the new. */
+int io_write_atomic(const char *path, const void *data, size_t len, mode_t mode);
+
+#define IO_FDS_MAX 8
+/* One message with descriptors over a Unix socket. Returns the bytes, or a negative errno; 0 at the
+ * end. io_recv_fds sets O_CLOEXEC, and closes descriptors that do not fit. -EMSGSIZE: it was cut. */
+ssize_t io_send_fds(int sock, const void *data, size_t len, const int *fds, size_t fd_count);
+ssize_t io_recv_fds(int sock, void *data, size_t len, int *ret_fds, size_t *fd_count_in_out);
+
+/* CLOCK_MONOTONIC and CLOCK_REALTIME in nanoseconds. */
+uint64_t time_mono_ns(void);
+uint64_t time_wall_ns(void);
+
+#endif
