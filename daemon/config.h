@@ -1,0 +1,52 @@
+/* Settings: built-in values, then the INI file, then the command line. Plain data. */
+#ifndef PFL_CONFIG_H
+#define PFL_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/buf.h"
+#include "base/log.h"
+
+/* Sections of the file in comments. */
+struct config {
+	/* [daemon] */
+	char runtime_dir[256]; /* /run/profiled; an ordinary user: $XDG_RUNTIME_DIR/profiled */
+	char state_dir[256];   /* /var/lib/profiled; an ordinary user: $XDG_STATE_HOME/profiled */
+	char user[64];	       /* of engine and reader when started by root: profiled; a number too */
+	char group[64];	       /* whose members see all over the Unix socket: profiled */
+	enum log_level log_level;
+	/* [http] */
+	char listen[128];      /* 127.0.0.1:9611; "off" */
+	bool allow_remote;     /* listen beyond loopback */
+	char allowed_hosts[512]; /* Host names accepted besides localhost, 127.0.0.1, [::1]; blanks between */
+	unsigned max_connections;
+	/* [sessions] */
+	unsigned max_sessions;	   /* 16 */
+	unsigned default_freq_hz;  /* 99 */
+	unsigned max_freq_hz;	   /* 10000 */
+	uint64_t max_duration_ns;  /* 0: none */
+	unsigned stack_bytes;	   /* 16384 */
+	unsigned max_frames;	   /* 512 */
+	char unwinder[16];	   /* libunwind; libdw: hidden, for comparison */
+	uint64_t ring_bytes;	   /* per CPU and session; 0: by rate */
+	uint64_t log_entries;	   /* sample log of a session */
+	uint64_t max_nodes;
+	/* [store] */
+	uint64_t store_max_bytes, store_max_age_ns, store_free_floor_bytes;
+	uint64_t save_interval_ns; /* 30 s, at most 60 s */
+	/* [symbols] */
+	uint64_t reader_memory_bytes; /* RLIMIT_AS, 512 MiB */
+	unsigned reader_cpu_seconds;
+	uint64_t names_cache_bytes;
+};
+
+void config_defaults(struct config *c, bool as_root);
+/* Reads INI text. On failure -EINVAL and a sentence with the line in message: unknown sections and keys are
+ * refused. */
+int config_parse(struct config *c, const char *text, size_t len, struct buf *message);
+/* One "section.key" = value, for the command line. */
+int config_set(struct config *c, const char *section, const char *key, const char *value,
+	struct buf *message);
+
+#endif

@@ -1,0 +1,34 @@
+/* cgroup v2 paths, units and containers. */
+#ifndef PFL_PROC_CGROUP_H
+#define PFL_PROC_CGROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+#include "daemon/broker/client.h"
+
+#define CGROUP_PATH_BYTES 4096
+
+/* The v2 path out of the text of /proc/PID/cgroup ("0::/a/b"). -ENOENT: no v2 line. */
+int cgroup_parse(const char *text, size_t len, char *ret_path, size_t path_bytes);
+int cgroup_of(struct broker *b, pid_t pid, char *ret_path, size_t path_bytes);
+
+/* "nginx.service" out of "/system.slice/nginx.service/worker"; false: none. */
+bool cgroup_unit(const char *path, char *ret_unit, size_t unit_bytes);
+/* The 64 hex digits of a container out of docker, containerd, cri-o, podman and kubernetes paths. */
+bool cgroup_container(const char *path, char ret_id[65]);
+
+/* Walks all cgroups depth-first. fn's result other than 0 ends the walk and is returned. */
+typedef int (*cgroup_fn)(const char *path, void *arg);
+int cgroup_walk(struct broker *b, cgroup_fn fn, void *arg);
+/* The path of a unit or of a container by id prefix (12 digits at least, or unique).
+ * -ENOENT: none; -EEXIST: several containers begin so. */
+int cgroup_find_unit(struct broker *b, const char *unit, char *ret_path, size_t path_bytes);
+int cgroup_find_container(struct broker *b, const char *id, char *ret_path, size_t path_bytes);
+
+/* Appends pid_t values of the members, nested cgroups included. */
+int cgroup_members(struct broker *b, const char *path, struct buf *into);
+/* True when neither it nor a nested one has a process; -ENOENT: it is gone. */
+int cgroup_is_empty(struct broker *b, const char *path, bool *ret_empty);
+
+#endif

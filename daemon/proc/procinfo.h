@@ -1,0 +1,32 @@
+/* Who a process is: from /proc/PID/stat, status and cgroup. */
+#ifndef PFL_PROC_PROCINFO_H
+#define PFL_PROC_PROCINFO_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "daemon/broker/client.h"
+
+#define COMM_BYTES 16 /* TASK_COMM_LEN of the kernel */
+
+struct procinfo {
+	pid_t pid, ppid;
+	char comm[COMM_BYTES * 4 + 1]; /* raw bytes as the kernel has them, may not be UTF-8 */
+	char state;		   /* R S D T Z … */
+	uint64_t start_ticks;	   /* since boot, in clock ticks; with the pid it names a process */
+	uint64_t cpu_ticks;	   /* user + system */
+	unsigned threads;
+	uint64_t rss_bytes;
+	uid_t uid;		   /* effective; from status */
+	pid_t ns_pid;		   /* in its own innermost pid namespace; from status */
+};
+
+/* -EINVAL: not the text of a stat file. comm may hold any byte, ") R 1 (" too. */
+int procinfo_parse_stat(const char *text, size_t len, struct procinfo *info);
+int procinfo_parse_status(const char *text, size_t len, struct procinfo *info);
+/* Both files. -ESRCH: gone. */
+int procinfo_read(struct broker *b, pid_t pid, struct procinfo *ret_info);
+/* stat alone (uid, ns_pid are 0 then). */
+int procinfo_read_stat(struct broker *b, pid_t pid, struct procinfo *ret_info);
+
+#endif

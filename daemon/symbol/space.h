@@ -1,0 +1,62 @@
+/* The executable mappings of one process, and the table of all modules. Sampler thread. */
+#ifndef PFL_SYMBOL_SPACE_H
+#define PFL_SYMBOL_SPACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "daemon/broker/client.h"
+#include "daemon/symbol/module.h"
+
+/* All modules, found again by (dev, inode, size, mtime) so that each file is opened once. Capped at
+ * max_modules; unused ones go first. */
+struct modules;
+int modules_new(struct broker *b, unsigned max_modules, struct modules **ret_modules);
+void modules_free(struct modules *ms);
+struct modules_stats {
+	uint64_t opened, unreadable, evicted;
+	unsigned count;
+	size_t bytes;
+};
+void modules_get_stats(const struct modules *ms, struct modules_stats *ret);
+
+enum range_kind {
+	RANGE_FILE,   /* module is set */
+	RANGE_VDSO,   /* module is set */
+	RANGE_ANON,   /* executable memory without a file: JIT code */
+	RANGE_OTHER,  /* [vsyscall], [uprobes], … */
+};
+
+struct range {
+	uint64_t start, end; /* addresses */
+	uint64_t pgoff;	     /* file offset of start */
+	enum range_kind kind;
+	struct module *module; /* NULL until somebody looks it up with space_module() */
+	dev_t dev;
+	uint64_t inode;
+	char *path; /* as reported, owned */
+};
+
+struct space;
+int space_new(struct modules *ms, pid_t pid, struct space **ret_space);
+void space_free(struct space *s);
+pid_t space_pid(const struct space *s);
+/* Bumped on each change, so that caches keyed by it go stale. */
+uint64_t space_generation(const struct space *s);
+
+/* Reads /proc/PID/maps (of thread tid when the leader is gone) and adds what is executable. */
+int space_read(struct space *s, pid_t tid);
+/* An executable mapping appeared: cuts or replaces whatever it overlaps. The same twice is fine. */
+int space_map(struct space *s, uint64_t start, uint64_t end, uint64_t pgoff, dev_t dev, uint64_t inode,
+	const char *path);
+void space_clear(struct space *s);			   /* exec */
+int space_clone(const struct space *from, pid_t pid, struct space **ret_space); /* fork */
+
+/* The range that holds addr, or NULL. Lent until the next change. */
+struct range *space_find(struct space *s, uint64_t addr);
+/* Its module, opened at the first call (a request to the broker). NULL for kinds without a file. */
+struct module *space_module(struct space *s, struct range *r);
+/* Address in the file's own address space. False: not in a segment of it. */
+bool range_vaddr(const struct range *r, uint64_t addr, uint64_t *ret_vaddr);
+
+#endif
