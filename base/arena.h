@@ -20,7 +20,8 @@ struct strtab;
 int strtab_new(uint32_t max_count, size_t max_bytes, struct strtab **ret_tab);
 void strtab_free(struct strtab *t);
 int strtab_id(struct strtab *t, const char *text, size_t len, uint32_t *ret_id);
-const char *strtab_get(const struct strtab *t, uint32_t id); /* lent; "" for an id that is not there */
+/* Lent; "" for an id that is not there. */
+const char *strtab_get(const struct strtab *t, uint32_t id);
 uint32_t strtab_count(const struct strtab *t);
 size_t strtab_bytes(const struct strtab *t);
 

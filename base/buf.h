@@ -17,7 +17,10 @@ struct buf {
 	int error;
 };
 
+/* clang-format off */
 #define BUF_INIT {0}
+/* clang-format on */
+
 void buf_done(struct buf *b);
 void buf_clear(struct buf *b); /* keeps the memory, forgets the error */
 int buf_append(struct buf *b, const void *data, size_t len);
@@ -26,7 +29,8 @@ int buf_append_char(struct buf *b, char c);
 int buf_append_u64(struct buf *b, uint64_t value); /* decimal */
 int buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int buf_vprintf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
-/* Room for len more bytes at *ret_at; the caller then adds to b->len what it wrote. */
+/* Room for len more bytes and a closing 0 at *ret_at; the caller then adds to b->len what it wrote,
+ * and writes data[len] = 0 if it reads data as a string before the next append or buf_take(). */
 int buf_reserve(struct buf *b, size_t len, char **ret_at);
 /* The bytes as a string that the caller frees; b is empty afterwards. NULL if b has an error. */
 char *buf_take(struct buf *b);

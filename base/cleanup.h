@@ -6,23 +6,23 @@
 #include <unistd.h>
 
 #define AUTO(fn) __attribute__((cleanup(fn)))
-#define AUTO_FREE_FN(type, fn)                                                                     \
-	__attribute__((unused)) static inline void fn##_auto(type **p)                             \
-	{                                                                                          \
-		fn(*p);                                                                            \
+#define AUTO_FREE_FN(type, fn)                                         \
+	__attribute__((unused)) static inline void fn##_auto(type **p) \
+	{                                                              \
+		fn(*p);                                                \
 	}
-#define MOVE(p)                                                                                    \
-	__extension__({                                                                            \
-		__typeof__(p) moved_ = (p);                                                        \
-		(p) = NULL;                                                                        \
-		moved_;                                                                            \
+#define MOVE(p)                             \
+	__extension__({                     \
+		__typeof__(p) moved_ = (p); \
+		(p) = NULL;                 \
+		moved_;                     \
 	})
 /* The same for a descriptor: the variable is -1 afterwards. */
-#define MOVE_FD(fd)                                                                                \
-	__extension__({                                                                            \
-		int moved_ = (fd);                                                                 \
-		(fd) = -1;                                                                         \
-		moved_;                                                                            \
+#define MOVE_FD(fd)                \
+	__extension__({            \
+		int moved_ = (fd); \
+		(fd) = -1;         \
+		moved_;            \
 	})
 
 static inline void free_auto(void *p)

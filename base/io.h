@@ -7,17 +7,19 @@
 #include <sys/types.h>
 #include "base/buf.h"
 
-/* Appends all that can be read, at most max_bytes more: -EFBIG beyond. Handles short reads, EINTR. */
+/* Appends all that can be read, at most max_bytes more: -EFBIG beyond. Handles short reads, EINTR.
+ * After an error the bytes in the buffer are those that were there before. */
 int io_read_fd(int fd, size_t max_bytes, struct buf *into);
 int io_read_file(const char *path, size_t max_bytes, struct buf *into);
 int io_write_all(int fd, const void *data, size_t len);
 /* Writes beside the file, fsyncs, renames over it and fsyncs the folder: a reader (or a power cut)
- * sees the old bytes or the new. */
+ * sees the old bytes or the new. mode is exact: the umask does not apply. */
 int io_write_atomic(const char *path, const void *data, size_t len, mode_t mode);
 
 #define IO_FDS_MAX 8
 /* One message with descriptors over a Unix socket. Returns the bytes, or a negative errno; 0 at the
- * end. io_recv_fds sets O_CLOEXEC, and closes descriptors that do not fit. -EMSGSIZE: it was cut. */
+ * end. io_recv_fds sets O_CLOEXEC; *fd_count_in_out is the room, then the count (NULL: no room).
+ * -EMSGSIZE: bytes or descriptors did not fit; then all descriptors that came are closed. */
 ssize_t io_send_fds(int sock, const void *data, size_t len, const int *fds, size_t fd_count);
 ssize_t io_recv_fds(int sock, void *data, size_t len, int *ret_fds, size_t *fd_count_in_out);
 

@@ -1,5 +1,5 @@
 /* Levelled log to stderr. Any thread. Under a service manager (JOURNAL_STREAM set) lines carry the
- * <N> priority prefix; else a time stamp and, on a terminal, nothing more. Control bytes are escaped. */
+ * <N> priority prefix; else the time and the level. Control bytes are escaped, long lines cut. */
 #ifndef PFL_BASE_LOG_H
 #define PFL_BASE_LOG_H
 
@@ -15,9 +15,9 @@ int log_level_parse(const char *text, enum log_level *ret_level);
 void log_line(enum log_level level, const char *file, int line, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-#define log_error(...)	 log_line(LOG_LEVEL_ERROR, __FILE__, __LINE__, __VA_ARGS__)
+#define log_error(...)   log_line(LOG_LEVEL_ERROR, __FILE__, __LINE__, __VA_ARGS__)
 #define log_warning(...) log_line(LOG_LEVEL_WARNING, __FILE__, __LINE__, __VA_ARGS__)
-#define log_info(...)	 log_line(LOG_LEVEL_INFO, __FILE__, __LINE__, __VA_ARGS__)
-#define log_debug(...)	 log_line(LOG_LEVEL_DEBUG, __FILE__, __LINE__, __VA_ARGS__)
+#define log_info(...)    log_line(LOG_LEVEL_INFO, __FILE__, __LINE__, __VA_ARGS__)
+#define log_debug(...)   log_line(LOG_LEVEL_DEBUG, __FILE__, __LINE__, __VA_ARGS__)
 
 #endif

@@ -9,7 +9,7 @@ struct queue;
 
 int queue_new(size_t capacity, struct queue **ret_queue);
 void queue_free(struct queue *q); /* the entries are the caller's: pop them first */
-/* -EAGAIN when full. Any thread. */
+/* -EAGAIN when full; an item is never NULL. Any thread. */
 int queue_push(struct queue *q, void *item);
 /* NULL when empty. The receiver's thread. */
 void *queue_pop(struct queue *q);

@@ -12,6 +12,34 @@ AC_SUBST([SANITIZE_CFLAGS])
 AM_CONDITIONAL([SANITIZED], [test "$enable_sanitize" != no])
 ])
 
+dnl PFL_FUZZ: --enable-fuzz builds everything for libFuzzer, under the address and undefined sanitizers; clang only.
+AC_DEFUN([PFL_FUZZ], [
+AC_ARG_ENABLE([fuzz],
+	[AS_HELP_STRING([--enable-fuzz], [build the fuzz targets with libFuzzer (CC=clang)])],
+	[], [enable_fuzz=no])
+FUZZ_LIBS=
+AS_IF([test "$enable_fuzz" != no], [
+	AS_IF([test "$enable_sanitize" != no], [AC_MSG_ERROR([--enable-fuzz brings its own sanitizers: leave --enable-sanitize out])])
+	SANITIZE_CFLAGS="-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -O1 -g"
+	AC_MSG_CHECKING([whether $CC builds with libFuzzer])
+	pfl_saved_CFLAGS=$CFLAGS
+	CFLAGS="$CFLAGS $SANITIZE_CFLAGS"
+	pfl_saved_LIBS=$LIBS
+	LIBS="$LIBS -fsanitize=fuzzer"
+	AC_LINK_IFELSE([AC_LANG_SOURCE([[
+		#include <stddef.h>
+		int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) { return data && size ? 0 : 0; }
+	]])], [AC_MSG_RESULT([yes])], [AC_MSG_RESULT([no])
+		AC_MSG_ERROR([--enable-fuzz needs CC=clang and its run time (package libclang-rt-14-dev)])])
+	CFLAGS=$pfl_saved_CFLAGS
+	LIBS=$pfl_saved_LIBS
+	FUZZ_LIBS=-fsanitize=fuzzer
+	AC_DEFINE([PFL_FUZZING], [1], [The fuzz targets get their main() from libFuzzer.])
+	AC_DEFINE([PFL_SANITIZED], [1])
+])
+AC_SUBST([FUZZ_LIBS])
+])
+
 dnl PFL_WARNINGS: the warnings of this project; --enable-werror makes them errors, as CI does.
 AC_DEFUN([PFL_WARNINGS], [
 AC_ARG_ENABLE([werror],
