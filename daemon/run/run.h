@@ -28,44 +28,48 @@ struct session_request {
 	enum run_target target;
 	pid_t pids[RUN_PIDS_MAX];
 	unsigned pid_count;
-	char text[4096];       /* command, cgroup, unit, container */
-	char events[8][96];    /* EVENTS_MAX, EVENT_NAME_BYTES */
-	unsigned event_count;  /* 0: the default */
+	char text[4096];          /* command, cgroup, unit, container */
+	char events[8][96];       /* EVENTS_MAX, EVENT_NAME_BYTES */
+	unsigned event_count;     /* 0: the default */
 	uint64_t freq_hz, period; /* 0, 0: the default */
-	uint64_t duration_ns;  /* 0: until stopped */
-	bool kernel;	       /* default true */
-	char unwind[8];	       /* auto, dwarf, fp */
-	char unwinder[16];     /* "": as configured */
-	uint32_t stack_bytes;  /* 0: as configured */
-	uint32_t max_frames;   /* 0: as configured */
-	char name[128];	       /* UTF-8 */
+	uint64_t duration_ns;     /* 0: until stopped */
+	bool kernel;              /* default true */
+	char unwind[8];           /* auto, dwarf, fp */
+	char unwinder[16];        /* "": as configured */
+	uint32_t stack_bytes;     /* 0: as configured */
+	uint32_t max_frames;      /* 0: as configured */
+	char name[128];           /* UTF-8 */
 };
 void session_request_defaults(struct session_request *r);
 
-enum session_state { SESSION_RUNNING, SESSION_STOPPED /* by somebody */, SESSION_ENDED /* by itself */ };
+enum session_state {
+	SESSION_RUNNING,
+	SESSION_STOPPED /* by somebody */,
+	SESSION_ENDED /* by itself */
+};
 
 /* Failures carry a kind, so that HTTP has a status for it, and a sentence in message. */
 enum run_error {
 	RUN_OK = 0,
-	RUN_BAD_REQUEST,   /* 400: the sentence says what to change */
-	RUN_FORBIDDEN,	   /* 403 */
-	RUN_NOT_FOUND,	   /* 404: no such process, cgroup, unit, session … */
-	RUN_CONFLICT,	   /* 409: e.g. PATCH of a session that has ended */
-	RUN_UNSUPPORTED,   /* 422: an event that is not there; the sentence names what is */
-	RUN_TOO_MANY,	   /* 429 */
-	RUN_UNAVAILABLE,   /* 503: descriptors, memory, shutting down */
-	RUN_FAILED,	   /* 500 */
+	RUN_BAD_REQUEST, /* 400: the sentence says what to change */
+	RUN_FORBIDDEN,   /* 403 */
+	RUN_NOT_FOUND,   /* 404: no such process, cgroup, unit, session … */
+	RUN_CONFLICT,    /* 409: e.g. PATCH of a session that has ended */
+	RUN_UNSUPPORTED, /* 422: an event that is not there; the sentence names what is */
+	RUN_TOO_MANY,    /* 429 */
+	RUN_UNAVAILABLE, /* 503: descriptors, memory, shutting down */
+	RUN_FAILED,      /* 500 */
 };
 
-int run_new(const struct config *config, struct broker *broker, struct names *names, struct store *store,
-	struct run **ret_run);
+int run_new(const struct config *config, struct broker *broker, struct names *names,
+	struct store *store, struct run **ret_run);
 /* Ends all sessions (their profiles are saved) and the thread. Blocks. */
 void run_free(struct run *r);
 /* Settings that may change while running (SIGHUP). */
 void run_reload(struct run *r, const struct config *config);
 
-/* Each answers an enum run_error; message gets a sentence on failure. profiles come with meta and ledger
- * (no tree) in *ret_head, to be unref'd. */
+/* Each answers an enum run_error; message gets a sentence on failure. profiles come with meta and
+ * ledger (no tree) in *ret_head, to be unref'd. */
 int run_start(struct run *r, const struct caller *who, const struct session_request *request,
 	struct profile **ret_head, struct buf *message);
 int run_stop(struct run *r, const struct caller *who, uint64_t id, struct profile **ret_head,
@@ -76,20 +80,24 @@ int run_change(struct run *r, const struct caller *who, uint64_t id, uint64_t fr
 int run_delete(struct run *r, const struct caller *who, uint64_t id, struct buf *message);
 int run_head(struct run *r, const struct caller *who, uint64_t id, struct profile **ret_head,
 	struct buf *message);
-/* All that who may see, running ones first, then newest first. The array and its profiles are the caller's. */
-int run_list(struct run *r, const struct caller *who, struct profile ***ret_heads, unsigned *ret_count);
+/* All that who may see, running ones first, then newest first. The array and its profiles are the
+ * caller's. */
+int run_list(
+	struct run *r, const struct caller *who, struct profile ***ret_heads, unsigned *ret_count);
 
-/* The profile now, with names (and inline frames, lines when wanted), immutable. Never stops the sampling. */
+/* The profile now, with names (and inline frames, lines when wanted), immutable. Never stops the
+ * sampling. */
 int run_profile(struct run *r, const struct caller *who, uint64_t id, bool with_log, bool inlines,
 	struct profile **ret_profile, struct buf *message);
 
 /* Abilities: what works here, and for what does not, which one setting brings it. */
 struct ability {
-	const char *name;    /* "cpu_wide", "other_users", "kernel_samples", "kernel_names", "hardware_events",
-				"tracepoints", "ring_memory", "mapped_files", "cgroups" */
+	const char *name; /* "cpu_wide", "other_users", "kernel_samples", "kernel_names",
+			     "hardware_events", "tracepoints", "ring_memory", "mapped_files",
+			     "cgroups" */
 	bool there;
-	char reason[256];    /* why not; "" when there */
-	char remedy[256];    /* the one setting */
+	char reason[256]; /* why not; "" when there */
+	char remedy[256]; /* the one setting */
 };
 #define RUN_ABILITIES_MAX 16
 unsigned run_abilities(struct run *r, struct ability ret[RUN_ABILITIES_MAX]);
@@ -103,13 +111,15 @@ unsigned run_events(struct run *r, struct run_event *ret, unsigned max);
 
 /* For /metrics and /v1/status; totals never fall while the engine lives. */
 struct run_stats {
-	uint64_t samples, lost, throttled, filtered, truncated, dropped, unknown_records, sideband_lost;
+	uint64_t samples, lost, throttled, filtered, truncated, dropped, unknown_records,
+		sideband_lost;
 	uint64_t unwind_ends[LEDGER_ENDS];
 	uint64_t sessions_started;
 	unsigned sessions_running, sessions_kept, sessions_max;
-	double ring_fill_max;	  /* the fullest ring of the running sessions, at its peak in the last round */
+	double ring_fill_max; /* the fullest ring of the running sessions, at its peak in the last
+				 round */
 	uint64_t sampler_cpu_ns, rounds;
-	uint64_t last_round_ns;	  /* monotonic: when the sampler last finished one; for /healthz */
+	uint64_t last_round_ns; /* monotonic: when the sampler last finished one; for /healthz */
 	uint64_t tree_nodes, tree_bytes;
 	unsigned modules;
 	uint64_t module_bytes, modules_unreadable, sigbus;

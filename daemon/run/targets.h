@@ -1,4 +1,5 @@
-/* What one could profile: processes, cgroups, units and containers with their CPU use. HTTP threads. */
+/* What one could profile: processes, cgroups, units and containers with their CPU use. HTTP
+ * threads. */
 #ifndef PFL_RUN_TARGETS_H
 #define PFL_RUN_TARGETS_H
 
@@ -8,16 +9,22 @@
 #include "daemon/broker/client.h"
 #include "daemon/run/run.h"
 
-enum target_class { TARGET_CLASS_PROCESS, TARGET_CLASS_UNIT, TARGET_CLASS_CONTAINER, TARGET_CLASS_CGROUP };
+enum target_class {
+	TARGET_CLASS_PROCESS,
+	TARGET_CLASS_UNIT,
+	TARGET_CLASS_CONTAINER,
+	TARGET_CLASS_CGROUP
+};
 
 struct target_info {
 	enum target_class kind;
-	pid_t pid;	     /* of a process */
-	char name[256];	     /* comm; unit; container id; cgroup path */
-	char cgroup[512];    /* v2 path */
-	uid_t uid;	     /* of a process */
+	pid_t pid;        /* of a process */
+	char name[256];   /* comm; unit; container id; cgroup path */
+	char cgroup[512]; /* v2 path */
+	uid_t uid;        /* of a process */
 	unsigned processes, threads;
-	double cpu_percent;  /* of one core, since the last call (at least 200 ms ago) or over its life */
+	double cpu_percent; /* of one core, since the last call (at least 200 ms ago) or over its
+			       life */
 	uint64_t rss_bytes;
 	uint64_t started_wall_ns;
 };
@@ -25,8 +32,8 @@ struct target_info {
 struct targets;
 int targets_new(struct broker *b, struct targets **ret_targets);
 void targets_free(struct targets *t);
-/* q: part of the name, any case; NULL: all. who: others' processes are left out unless who->all. Sorted by
- * CPU, or by name. The array is the caller's. */
+/* q: part of the name, any case; NULL: all. who: others' processes are left out unless who->all.
+ * Sorted by CPU, or by name. The array is the caller's. */
 int targets_list(struct targets *t, const struct caller *who, const char *q, bool by_name,
 	struct target_info **ret_list, unsigned *ret_count);
 

@@ -1,0 +1,132 @@
+#include "daemon/run/meta.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/io.h"
+
+uint32_t meta_text(struct profile *p, const char *text)
+{
+	size_t len = strlen(text) + 1;
+	uint32_t at = p->text_bytes ? p->text_bytes : 1;
+	char *grown;
+
+	if (len == 1 || at + len > UINT32_MAX)
+		return 0;
+	grown = realloc(p->text, at + len);
+	if (!grown)
+		return 0;
+	p->text = grown;
+	grown[0] = 0;
+	memcpy(grown + at, text, len);
+	p->text_bytes = (uint32_t)(at + len);
+	return at;
+}
+
+static void put_key(struct buf *b, const char *key)
+{
+	buf_printf(b, "%s\"%s\":", b->len > 1 ? "," : "", key);
+}
+
+/* Of a request's texts, which are known to be UTF-8. */
+static void put_string(struct buf *b, const char *text)
+{
+	buf_append_char(b, '"');
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			buf_append_char(b, '\\');
+		if ((unsigned char)*text < 0x20)
+			buf_printf(b, "\\u%04x", (unsigned char)*text);
+		else
+			buf_append_char(b, *text);
+	}
+	buf_append_char(b, '"');
+}
+
+static void target_json(const struct session_request *r, struct buf *b)
+{
+	static const char *const keys[] = {[RUN_COMMAND] = "command",
+		[RUN_CGROUP] = "cgroup",
+		[RUN_UNIT] = "unit",
+		[RUN_CONTAINER] = "container"};
+
+	buf_append_char(b, '{');
+	switch (r->target) {
+	case RUN_ALL: buf_append_str(b, "\"all\":true"); break;
+	case RUN_PID: buf_printf(b, "\"pid\":%d", r->pids[0]); break;
+	case RUN_PIDS:
+		buf_append_str(b, "\"pids\":[");
+		for (unsigned i = 0; i < r->pid_count; i++)
+			buf_printf(b, "%s%d", i ? "," : "", r->pids[i]);
+		buf_append_char(b, ']');
+		break;
+	default: put_key(b, keys[r->target]); put_string(b, r->text);
+	}
+	buf_append_char(b, '}');
+}
+
+static void options_json(const struct session *s, struct buf *b)
+{
+	const struct session_request *r = &s->plan.request;
+	const struct capture_options *c = &s->plan.capture;
+
+	buf_append_str(b, "{\"events\":[");
+	for (unsigned i = 0; i < c->event_count; i++) {
+		buf_append_str(b, i ? "," : "");
+		put_string(b, c->events[i].name);
+	}
+	buf_append_char(b, ']');
+	if (c->period)
+		buf_printf(
+			b, ",\"frequency_hz\":null,\"period\":%llu", (unsigned long long)c->period);
+	else
+		buf_printf(b, ",\"frequency_hz\":%llu,\"period\":null",
+			(unsigned long long)c->freq_hz);
+	buf_printf(b, ",\"duration_s\":%.9g", (double)r->duration_ns / 1e9);
+	buf_printf(b, ",\"kernel\":%s", c->kernel ? "true" : "false");
+	buf_printf(b, ",\"unwind\":\"%s\"", c->stack == STACK_FP ? "fp" : "dwarf");
+	buf_printf(b, ",\"stack_bytes\":%u,\"max_frames\":%u}",
+		c->stack == STACK_FP ? 0 : c->stack_bytes, r->max_frames);
+}
+
+static uint32_t take_text(struct profile *p, struct buf *b)
+{
+	uint32_t at = b->error ? 0 : meta_text(p, b->data ? b->data : "");
+
+	buf_clear(b);
+	return at;
+}
+
+void meta_fill(struct profile *p, const struct session *s)
+{
+	static const char *const states[] = {[SESSION_RUNNING] = "running",
+		[SESSION_STOPPED] = "stopped",
+		[SESSION_ENDED] = "ended"};
+	struct profile_meta *m = &p->meta;
+	AUTO(buf_done) struct buf b = BUF_INIT;
+
+	m->session_id = s->id;
+	m->name = meta_text(p, s->plan.request.name);
+	m->target = meta_text(p, s->plan.target_text);
+	target_json(&s->plan.request, &b);
+	m->target_json = take_text(p, &b);
+	options_json(s, &b);
+	m->options_json = take_text(p, &b);
+	m->state = meta_text(p, states[s->state]);
+	m->ended_by = meta_text(p, s->ended_by ? s->ended_by : "");
+	m->warnings = meta_text(p, s->warnings.data ? s->warnings.data : "");
+	m->freq_hz = s->plan.capture.freq_hz;
+	m->period = s->plan.capture.period;
+	m->started_wall_ns = s->started_wall_ns;
+	m->ended_wall_ns = s->ended_wall_ns;
+	m->started_ns = s->started_ns;
+	m->taken_ns = s->state == SESSION_RUNNING ? time_mono_ns() : s->ended_ns;
+	m->cost_cpu_ns = s->cpu_ns;
+	m->owner = s->plan.owner;
+	for (unsigned i = 0; i < s->plan.capture.event_count; i++) {
+		p->events[i].name = meta_text(p, s->plan.capture.events[i].name);
+		p->events[i].is_clock = s->plan.capture.events[i].is_clock;
+	}
+	p->event_count = s->plan.capture.event_count;
+}

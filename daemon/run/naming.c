@@ -1,0 +1,247 @@
+#include "daemon/run/naming.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "daemon/run/meta.h"
+
+/* What a look-up found for one frame: found[start .. start + count). */
+struct slot {
+	uint32_t start, count;
+};
+
+struct work {
+	struct names *names;
+	struct profile *p;
+	enum names_want want;
+	uint32_t *order;    /* frames by kind, module, address */
+	uint64_t *addrs;    /* distinct ones of the group at hand */
+	struct slot *slots; /* by frame */
+	struct profile_name *found;
+	uint32_t found_count, found_room;
+	struct buf text;  /* the profile's, while names are added */
+	struct map *seen; /* hash of a string -> its offset in text */
+};
+
+static void work_done(struct work *w)
+{
+	free(w->order);
+	free(w->addrs);
+	free(w->slots);
+	free(w->found);
+	buf_done(&w->text);
+	map_free(w->seen);
+}
+
+static int compare_frames(const void *a, const void *b, void *arg)
+{
+	const struct profile_frame *frames = arg;
+	const struct profile_frame *x = &frames[*(const uint32_t *)a],
+				   *y = &frames[*(const uint32_t *)b];
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	if (x->module != y->module)
+		return x->module < y->module ? -1 : 1;
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+static uint32_t text_at(struct work *w, const char *text)
+{
+	size_t len = strlen(text);
+	uint64_t hash = hash_bytes(text, len, 0), at;
+
+	if (!len)
+		return 0;
+	if (map_get(w->seen, hash, &at) && strcmp(w->text.data + at, text) == 0)
+		return (uint32_t)at;
+	at = w->text.len;
+	if (at + len + 1 > UINT32_MAX || buf_append(&w->text, text, len + 1) < 0)
+		return 0;
+	(void)map_set(w->seen, hash, at);
+	return (uint32_t)at;
+}
+
+static int add_found(struct work *w, const struct name_frame *f)
+{
+	if (w->found_count == w->found_room) {
+		uint32_t room = w->found_room ? 2 * w->found_room : 1024;
+		struct profile_name *grown = realloc(w->found, room * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		w->found = grown;
+		w->found_room = room;
+	}
+	w->found[w->found_count++] = (struct profile_name){.name = text_at(w, f->name),
+		.file = text_at(w, f->file ? f->file : ""),
+		.line = f->line,
+		.inlined = f->inlined};
+	return 0;
+}
+
+static int ask(struct work *w, const struct profile_frame *f, uint32_t count, struct name_answer *a)
+{
+	const struct profile *p = w->p;
+
+	switch (f->kind) {
+	case FRAME_USER:
+		if (f->module >= p->module_count || !p->modules[f->module].handle)
+			return -ENOENT;
+		return names_of_module(
+			w->names, p->modules[f->module].handle, w->addrs, count, w->want, a);
+	case FRAME_KERNEL: return names_of_kernel(w->names, w->addrs, count, a);
+	case FRAME_JIT:
+		if (f->module >= p->process_count)
+			return -ENOENT;
+		return names_of_jit(w->names, p->processes[f->module].pid,
+			p->processes[f->module].start_ticks, w->addrs, count, a);
+	default: return -ENOENT;
+	}
+}
+
+/* Frames order[from, to) are of one kind and module, ascending. */
+static int name_group(struct work *w, uint32_t from, uint32_t to)
+{
+	const struct profile_frame *frames = w->p->frames;
+	struct name_answer a = {0};
+	uint32_t distinct = 0, at = 0;
+	int r = 0;
+
+	for (uint32_t i = from; i < to; i++)
+		if (i == from || frames[w->order[i]].addr != frames[w->order[i - 1]].addr)
+			w->addrs[distinct++] = frames[w->order[i]].addr;
+	if (ask(w, &frames[w->order[from]], distinct, &a) < 0 || a.count != distinct) {
+		names_release(&a);
+		return 0; /* unnamed; why is in the counters of names */
+	}
+	for (uint32_t i = from; i < to && r >= 0; i++) {
+		struct slot *slot = &w->slots[w->order[i]];
+
+		while (w->addrs[at] != frames[w->order[i]].addr)
+			at++;
+		slot->start = w->found_count;
+		for (uint32_t k = a.starts[at]; k < a.starts[at + 1] && r >= 0; k++)
+			r = add_found(w, &a.frames[k]);
+		slot->count = w->found_count - slot->start;
+	}
+	names_release(&a);
+	return r;
+}
+
+static int name_all(struct work *w)
+{
+	const struct profile *p = w->p;
+	uint32_t from = 0;
+	int r;
+
+	for (uint32_t i = 0; i < p->frame_count; i++)
+		w->order[i] = i;
+	qsort_r(w->order, p->frame_count, sizeof(*w->order), compare_frames, p->frames);
+	for (uint32_t i = 1; i <= p->frame_count; i++) {
+		const struct profile_frame *x = &p->frames[w->order[from]];
+
+		if (i < p->frame_count && p->frames[w->order[i]].kind == x->kind &&
+			p->frames[w->order[i]].module == x->module)
+			continue;
+		r = name_group(w, from, i);
+		if (r < 0)
+			return r;
+		from = i;
+	}
+	return w->text.error;
+}
+
+/* The found names in the order of the frames, as the profile keeps them. */
+static int put_names(struct work *w)
+{
+	struct profile *p = w->p;
+	uint32_t at = 0;
+
+	p->name_starts = calloc((size_t)p->frame_count + 1, sizeof(*p->name_starts));
+	p->name_frames = calloc((size_t)w->found_count + 1, sizeof(*p->name_frames));
+	if (!p->name_starts || !p->name_frames)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->frame_count; i++) {
+		const struct slot *slot = &w->slots[i];
+		uint8_t kind = p->frames[i].kind;
+
+		p->name_starts[i] = at;
+		memcpy(p->name_frames + at, w->found + slot->start,
+			slot->count * sizeof(*w->found));
+		at += slot->count;
+		if (!slot->count &&
+			(kind == FRAME_USER || kind == FRAME_KERNEL || kind == FRAME_JIT))
+			p->ledger.frames_unnamed++;
+	}
+	p->name_starts[p->frame_count] = at;
+	return 0;
+}
+
+static int apply(struct work *w)
+{
+	size_t n = (size_t)w->p->frame_count + 1;
+	int r = map_new(1024, &w->seen);
+
+	w->order = calloc(n, sizeof(*w->order));
+	w->addrs = calloc(n, sizeof(*w->addrs));
+	w->slots = calloc(n, sizeof(*w->slots));
+	if (r < 0 || !w->order || !w->addrs || !w->slots)
+		return -ENOMEM;
+	r = buf_append(&w->text, w->p->text_bytes ? w->p->text : "",
+		w->p->text_bytes ? w->p->text_bytes : 1);
+	if (r < 0)
+		return r;
+	r = name_all(w);
+	if (r < 0)
+		return r;
+	free(w->p->text);
+	w->p->text_bytes = (uint32_t)w->text.len;
+	w->p->text = buf_take(&w->text);
+	return put_names(w);
+}
+
+static void *retain_module(void *handle)
+{
+	return module_ref(handle);
+}
+
+static void note_hidden_kernel(struct names *names, struct profile *p)
+{
+	AUTO(buf_done) struct buf b = BUF_INIT;
+	bool has_kernel = false;
+
+	for (uint32_t i = 0; i < p->frame_count && !has_kernel; i++)
+		has_kernel = p->frames[i].kind == FRAME_KERNEL;
+	if (!has_kernel || !names_kernel_hidden(names))
+		return;
+	buf_printf(&b,
+		"%skernel functions have no names: the kernel hides their addresses "
+		"(kernel.kptr_restrict, or CAP_SYSLOG is missing)\n",
+		profile_text(p, p->meta.warnings));
+	if (!b.error)
+		p->meta.warnings = meta_text(p, b.data);
+}
+
+int naming_apply(struct names *names, const struct profile *raw, enum names_want want,
+	struct profile **ret_named)
+{
+	AUTO(profile_unref_auto) struct profile *p = NULL;
+	struct work w = {.names = names, .want = want};
+	int r = profile_copy(raw, retain_module, &p);
+
+	if (r < 0)
+		return r;
+	p->ledger.frames_unnamed = 0;
+	w.p = p;
+	r = apply(&w);
+	work_done(&w);
+	if (r < 0)
+		return r;
+	note_hidden_kernel(names, p);
+	*ret_named = MOVE(p);
+	return 0;
+}

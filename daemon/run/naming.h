@@ -1,0 +1,14 @@
+/* Gives the frames of a profile their names. Any thread but the sampler's. */
+#ifndef PFL_RUN_NAMING_H
+#define PFL_RUN_NAMING_H
+
+#include "daemon/symbol/names.h"
+#include "daemon/tree/profile.h"
+
+/* A copy of raw with names (and inline frames and lines when asked for), raw itself untouched. A
+ * module that cannot be read leaves its frames unnamed, counted in ledger.frames_unnamed. -ENOMEM.
+ */
+int naming_apply(struct names *names, const struct profile *raw, enum names_want want,
+	struct profile **ret_named);
+
+#endif

@@ -1,0 +1,250 @@
+#include "daemon/run/process.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/map.h"
+
+/* Invariant: by_pid holds each process once, as a pointer that this table owns. */
+struct processes {
+	struct broker *broker;
+	struct modules *modules;
+	struct unwinder *unwinder;
+	struct map *by_pid;
+};
+
+static void process_free(struct processes *ps, struct process *p)
+{
+	if (!p)
+		return;
+	if (p->space) {
+		unwinder_forget(ps->unwinder, p->space);
+		space_free(p->space);
+	}
+	free(p);
+}
+
+int processes_new(struct broker *b, struct modules *ms, struct unwinder *u, struct processes **ret)
+{
+	AUTO(processes_free_auto) struct processes *ps = calloc(1, sizeof(*ps));
+	int r;
+
+	if (!ps)
+		return -ENOMEM;
+	ps->broker = b;
+	ps->modules = ms;
+	ps->unwinder = u;
+	r = map_new(64, &ps->by_pid);
+	if (r < 0)
+		return r;
+	*ret = MOVE(ps);
+	return 0;
+}
+
+void processes_free(struct processes *ps)
+{
+	struct process *p;
+	size_t cursor = 0;
+
+	if (!ps)
+		return;
+	if (ps->by_pid) {
+		while ((p = processes_next(ps, &cursor)))
+			process_free(ps, p);
+		map_free(ps->by_pid);
+	}
+	free(ps);
+}
+
+struct process *processes_next(struct processes *ps, size_t *cursor)
+{
+	uint64_t key, value;
+
+	if (!map_next(ps->by_pid, cursor, &key, &value))
+		return NULL;
+	return (struct process *)(uintptr_t)value;
+}
+
+size_t processes_count(const struct processes *ps)
+{
+	return map_count(ps->by_pid);
+}
+
+struct process *processes_find(const struct processes *ps, pid_t pid)
+{
+	uint64_t value;
+
+	return map_get(ps->by_pid, (uint32_t)pid, &value) ? (struct process *)(uintptr_t)value
+							  : NULL;
+}
+
+static void forget(struct processes *ps, pid_t pid)
+{
+	uint64_t value;
+
+	if (map_remove(ps->by_pid, (uint32_t)pid, &value))
+		process_free(ps, (struct process *)(uintptr_t)value);
+}
+
+/* A new entry in place of an old one of the same pid; with space when given (taken even on
+ * failure). */
+static struct process *enter(struct processes *ps, pid_t pid, struct space *space)
+{
+	struct process *p = calloc(1, sizeof(*p));
+
+	forget(ps, pid);
+	if (!p || (!space && space_new(ps->modules, pid, &space) < 0) ||
+		map_set(ps->by_pid, (uint32_t)pid, (uintptr_t)p) < 0) {
+		space_free(space);
+		free(p);
+		return NULL;
+	}
+	p->pid = pid;
+	p->uid = (uid_t)-1;
+	p->space = space;
+	p->threads = 1;
+	p->tree_index = -1;
+	return p;
+}
+
+static void set_comm(struct process *p, const char *comm)
+{
+	size_t len = strnlen(comm, sizeof(p->comm) - 1);
+
+	memcpy(p->comm, comm, len);
+	p->comm[len] = 0;
+}
+
+void processes_identify(struct processes *ps, struct process *p)
+{
+	struct procinfo info = {0};
+
+	if (p->asked)
+		return;
+	p->asked = true;
+	/* pid 0 and below stand for processes outside our pid namespace */
+	if (p->pid <= 0 || procinfo_read(ps->broker, p->pid, &info) < 0)
+		return;
+	p->start_ticks = info.start_ticks;
+	p->uid = info.uid;
+	if (info.threads > 0)
+		p->threads = (int)info.threads;
+	if (!p->comm[0])
+		set_comm(p, info.comm);
+}
+
+struct process *processes_get(struct processes *ps, pid_t pid, pid_t tid)
+{
+	struct process *p = processes_find(ps, pid);
+
+	if (p)
+		return p;
+	p = enter(ps, pid, NULL);
+	if (!p)
+		return NULL;
+	if (pid <= 0) {
+		set_comm(p, "[other pid namespace]");
+		p->asked = true;
+		return p;
+	}
+	processes_identify(ps, p);
+	/* Gone already: its frames stay unknown, which the ledger counts. */
+	(void)space_read(p->space, tid);
+	return p;
+}
+
+static void forked(struct processes *ps, const struct sideband *s)
+{
+	struct process *parent = processes_find(ps, s->ppid);
+	struct process *child;
+	struct space *space = NULL;
+
+	if (s->pid == s->ppid) {
+		if (parent)
+			parent->threads++;
+		return;
+	}
+	if (!parent)
+		parent = processes_get(ps, s->ppid, s->ptid);
+	if (!parent || space_clone(parent->space, s->pid, &space) < 0)
+		return;
+	child = enter(ps, s->pid, space);
+	if (!child)
+		return;
+	parent = processes_find(ps, s->ppid);
+	if (parent) {
+		set_comm(child, parent->comm);
+		child->uid = parent->uid;
+		child->has_jit = parent->has_jit;
+	}
+}
+
+static void execed(struct processes *ps, const struct sideband *s)
+{
+	struct process *p = processes_find(ps, s->pid);
+
+	/* All mappings of the new image follow as records: an empty space is a whole one. */
+	if (!p)
+		p = enter(ps, s->pid, NULL);
+	if (!p)
+		return;
+	space_clear(p->space);
+	p->threads = 1;
+	p->has_jit = false;
+	p->asked = false; /* a set-uid program has another owner now */
+	p->leader_exited = false;
+	set_comm(p, s->text);
+}
+
+void processes_sideband(struct processes *ps, const struct sideband *s)
+{
+	struct process *p;
+
+	switch (s->kind) {
+	case SIDEBAND_FORK: forked(ps, s); return;
+	case SIDEBAND_EXEC: execed(ps, s); return;
+	case SIDEBAND_COMM:
+		p = processes_find(ps, s->pid);
+		if (p && s->pid == s->tid)
+			set_comm(p, s->text);
+		return;
+	case SIDEBAND_MMAP:
+		/* Of one never sampled: its space is read when it is, mappings and all. */
+		p = processes_find(ps, s->pid);
+		if (p)
+			(void)space_map(
+				p->space, s->start, s->end, s->pgoff, s->dev, s->inode, s->text);
+		return;
+	case SIDEBAND_EXIT:
+		p = processes_find(ps, s->pid);
+		if (p && s->pid == s->tid)
+			p->leader_exited = true;
+		if (p && --p->threads <= 0)
+			forget(ps, s->pid);
+		return;
+	}
+}
+
+static bool is_over(struct processes *ps, const struct process *p)
+{
+	struct procinfo info = {0};
+
+	if (procinfo_read_stat(ps->broker, p->pid, &info) < 0)
+		return true;
+	return (p->start_ticks && info.start_ticks != p->start_ticks) ||
+		(info.state == 'Z' && info.threads <= 1);
+}
+
+void processes_sweep(struct processes *ps)
+{
+	pid_t over[256];
+	unsigned count = 0;
+	struct process *p;
+	size_t cursor = 0;
+
+	while (count < 256 && (p = processes_next(ps, &cursor)))
+		if (p->leader_exited && p->pid > 0 && is_over(ps, p))
+			over[count++] = p->pid;
+	while (count)
+		forget(ps, over[--count]);
+}

@@ -1,0 +1,50 @@
+/* The processes of one session: who they are and what they have mapped. Sampler thread. */
+#ifndef PFL_RUN_PROCESS_H
+#define PFL_RUN_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "base/cleanup.h"
+#include "daemon/broker/client.h"
+#include "daemon/proc/procinfo.h"
+#include "daemon/sample/record.h"
+#include "daemon/symbol/space.h"
+#include "daemon/unwind/unwind.h"
+
+/* Over this many the tree books further ones on one entry, so that a fork storm cannot fill it. */
+#define PROCESSES_IN_TREE_MAX 65536
+
+struct process {
+	pid_t pid;
+	uint64_t start_ticks; /* 0: it was gone before we could ask */
+	uid_t uid;            /* (uid_t)-1: not known */
+	char comm[sizeof(((struct procinfo *)0)->comm)];
+	struct space *space;
+	int threads;        /* as far as records tell; 0: the process is over */
+	int64_t tree_index; /* of its entry in the call tree; -1: none yet */
+	bool asked;         /* /proc was read for start_ticks and uid */
+	bool has_jit;
+	bool leader_exited; /* its other threads may go on */
+};
+
+struct processes;
+int processes_new(struct broker *b, struct modules *ms, struct unwinder *u, struct processes **ret);
+void processes_free(struct processes *ps);
+AUTO_FREE_FN(struct processes, processes_free)
+
+/* The process of a sample: known, or read from /proc now. Never fails for want of the process: one
+ * that is gone has an empty space. NULL: no memory. Lent until the next sideband record. */
+struct process *processes_get(struct processes *ps, pid_t pid, pid_t tid);
+/* NULL: never sampled. */
+struct process *processes_find(const struct processes *ps, pid_t pid);
+/* Makes sure start_ticks and uid were asked for. */
+void processes_identify(struct processes *ps, struct process *p);
+void processes_sideband(struct processes *ps, const struct sideband *s);
+/* Every few seconds: forgets those that ended without our having counted all their threads out. */
+void processes_sweep(struct processes *ps);
+/* Walks all; *cursor starts at 0. */
+struct process *processes_next(struct processes *ps, size_t *cursor);
+size_t processes_count(const struct processes *ps);
+
+#endif

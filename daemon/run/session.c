@@ -1,0 +1,555 @@
+#include "daemon/run/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/io.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "daemon/run/meta.h"
+
+#define SWEEP_NS 2000000000ull
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+/* ---- one sample ---- */
+
+static void release_module(void *handle)
+{
+	module_unref(handle);
+}
+
+static void *retain_module(void *handle)
+{
+	return module_ref(handle);
+}
+
+static int64_t special_frame(struct session *s, const char *text)
+{
+	int64_t at = calltree_text(s->tree, text, strlen(text));
+
+	return at < 0 ? at : calltree_frame(s->tree, FRAME_SPECIAL, 0, (uint64_t)at);
+}
+
+/* The tree's index of a module, entered at its first sight. */
+static int64_t module_index(struct session *s, struct module *m)
+{
+	char hex[2 * BUILD_ID_MAX + 1] = "";
+	uint64_t known;
+	bool is_new = false;
+	int64_t index;
+
+	if (map_get(s->module_index, m->id, &known))
+		return (int64_t)known;
+	for (unsigned i = 0; i < m->build_id_bytes; i++)
+		snprintf(hex + 2 * i, 3, "%02x", m->build_id[i]);
+	index = calltree_module(s->tree, m->id, m->path, hex, m, &is_new);
+	if (index < 0)
+		return index;
+	if (is_new)
+		module_ref(m);
+	(void)map_set(s->module_index, m->id, (uint64_t)index);
+	return index;
+}
+
+static int64_t module_frame(
+	struct session *s, struct module *m, const struct range *r, uint64_t addr)
+{
+	int64_t index = module_index(s, m);
+	uint64_t vaddr;
+
+	if (index < 0)
+		return index;
+	/* A file that we cannot read has no segments: its offset is the best address there is. */
+	if (!range_vaddr(r, addr, &vaddr))
+		vaddr = addr - r->start + r->pgoff;
+	return calltree_frame(s->tree, FRAME_USER, (uint32_t)index, vaddr);
+}
+
+static int64_t user_frame(struct session *s, struct process *p, uint64_t addr)
+{
+	struct range *r = space_find(p->space, addr);
+	struct module *m;
+
+	if (!r)
+		return special_frame(s, "[unknown]");
+	if (r->kind == RANGE_ANON) {
+		p->has_jit = true;
+		return calltree_frame(s->tree, FRAME_JIT, (uint32_t)p->tree_index, addr);
+	}
+	m = space_module(p->space, r);
+	if (m)
+		return module_frame(s, m, r, addr);
+	return special_frame(s, r->path && r->path[0] == '[' ? r->path : "[unknown]");
+}
+
+/* What stands at the root end of a chain that is not whole; NULL for one that is. */
+static const char *end_marker(enum unwind_end end)
+{
+	switch (end) {
+	case UNWIND_ROOT:
+	case UNWIND_NO_USER: return NULL;
+	case UNWIND_STACK_CUT:
+	case UNWIND_MAX_FRAMES: return "[truncated]";
+	default: return "[incomplete]";
+	}
+}
+
+static void count_end(struct session_env *env, struct session *s, enum unwind_end end)
+{
+	s->ledger.unwind_ends[end]++;
+	env->stats->unwind_ends[end]++;
+	if (end == UNWIND_STACK_CUT) {
+		s->ledger.truncated++;
+		env->stats->truncated++;
+	}
+	if (end == UNWIND_MAX_FRAMES)
+		s->ledger.depth_cut++;
+}
+
+/* Outermost first: marker, user frames, kernel frames. Returns how many. */
+static uint32_t build_frames(
+	struct session_env *env, struct session *s, struct process *p, const struct sample *sample)
+{
+	struct unwind_chain *c = &env->chain;
+	unsigned max_frames = s->plan.request.max_frames;
+	uint32_t n = 0, kernel = sample->kernel_count;
+	const char *marker;
+	int64_t id;
+
+	if (s->plan.capture.stack == STACK_FP)
+		unwind_from_fp(p->space, sample, max_frames, c);
+	else
+		unwinder_run(s->unwinder, p->space, sample, max_frames, c);
+	count_end(env, s, c->end);
+	marker = end_marker(c->end);
+	if (marker && (id = special_frame(s, marker)) >= 0)
+		env->frames[n++] = (uint32_t)id;
+	for (unsigned i = c->count; i-- > 0;)
+		if ((id = user_frame(s, p, c->addrs[i])) >= 0)
+			env->frames[n++] = (uint32_t)id;
+	if (kernel > 200)
+		kernel = 200; /* twice what a kernel stack was ever seen to hold; keeps the scratch
+				 bounded */
+	for (uint32_t i = kernel; i-- > 0;)
+		if ((id = calltree_frame(s->tree, FRAME_KERNEL, 0, sample->kernel_chain[i])) >= 0)
+			env->frames[n++] = (uint32_t)id;
+	if (!kernel && sample->kernel_ip && s->plan.capture.kernel &&
+		(id = calltree_frame(s->tree, FRAME_KERNEL, 0, sample->ip)) >= 0)
+		env->frames[n++] = (uint32_t)id;
+	return n;
+}
+
+static int64_t tree_process(struct session *s, struct process *p)
+{
+	static const char overflow[] = "[further processes]";
+
+	if (p->tree_index >= 0)
+		return p->tree_index;
+	p->tree_index = calltree_process(s->tree, p->pid, p->start_ticks);
+	if (p->tree_index >= PROCESSES_IN_TREE_MAX || p->tree_index < 0) {
+		p->tree_index = calltree_process(s->tree, 0, UINT64_MAX);
+		if (p->tree_index >= 0)
+			calltree_process_comm(s->tree, (uint32_t)p->tree_index, overflow);
+		return p->tree_index;
+	}
+	calltree_process_comm(s->tree, (uint32_t)p->tree_index, p->comm);
+	return p->tree_index;
+}
+
+static int64_t tree_thread(struct session *s, struct process *p, pid_t tid)
+{
+	uint64_t index;
+	int64_t made;
+
+	if (map_get(s->thread_index, (uint32_t)tid, &index))
+		return (int64_t)index;
+	made = calltree_thread(s->tree, tid, (uint32_t)p->tree_index);
+	if (made < 0)
+		return made;
+	if (map_set(s->thread_index, (uint32_t)tid, (uint64_t)made) < 0)
+		return -ENOMEM;
+	if (tid == p->pid)
+		calltree_thread_comm(s->tree, (uint32_t)made, p->comm);
+	return made;
+}
+
+struct round_context {
+	struct session_env *env;
+	struct session *s;
+};
+
+static void on_sample(void *arg, const struct sample *sample, unsigned event)
+{
+	struct round_context *rc = arg;
+	struct session *s = rc->s;
+	struct process *p = processes_get(s->processes, sample->pid, sample->tid);
+	int64_t process, thread;
+	uint32_t n;
+
+	if (!p)
+		goto dropped;
+	processes_identify(s->processes, p);
+	if (s->plan.target.only_uid != (uid_t)-1 && p->uid != s->plan.target.only_uid) {
+		s->filtered_here++;
+		return;
+	}
+	process = tree_process(s, p);
+	thread = process < 0 ? process : tree_thread(s, p, sample->tid);
+	if (thread < 0)
+		goto dropped;
+	n = build_frames(rc->env, s, p, sample);
+	if (sample->abi == PERF_SAMPLE_REGS_ABI_NONE && !sample->user_count)
+		s->ledger.kernel_only++;
+	rc->env->stats->samples++;
+	if (calltree_add(s->tree, (uint32_t)process, (uint32_t)thread, rc->env->frames, n, event,
+		    sample->period, sample->t_ns, sample->cpu) < 0)
+		goto dropped;
+	return;
+dropped:
+	s->ledger.dropped++;
+	rc->env->stats->dropped++;
+}
+
+static void on_sideband(void *arg, const struct sideband *sb)
+{
+	struct session *s = ((struct round_context *)arg)->s;
+	struct process *p;
+	uint64_t thread;
+
+	processes_sideband(s->processes, sb);
+	if (sb->kind == SIDEBAND_EXIT) {
+		/* The number may come back as another thread. */
+		map_remove(s->thread_index, (uint32_t)sb->tid, NULL);
+		return;
+	}
+	if (sb->kind != SIDEBAND_COMM && sb->kind != SIDEBAND_EXEC)
+		return;
+	if (map_get(s->thread_index, (uint32_t)sb->tid, &thread))
+		calltree_thread_comm(s->tree, (uint32_t)thread, sb->text);
+	if (sb->pid != sb->tid)
+		return;
+	p = processes_find(s->processes, sb->pid);
+	if (p && p->tree_index >= 0)
+		calltree_process_comm(s->tree, (uint32_t)p->tree_index, sb->text);
+}
+
+/* ---- rounds ---- */
+
+static void add_stats(struct capture_stats *sum, const struct capture_stats *x)
+{
+	sum->records += x->records;
+	sum->samples += x->samples;
+	sum->lost += x->lost;
+	sum->throttled += x->throttled;
+	sum->unknown += x->unknown;
+	sum->malformed_bytes += x->malformed_bytes;
+	sum->sideband_lost += x->sideband_lost;
+	sum->filtered += x->filtered;
+	for (unsigned i = 0; i < EVENTS_MAX; i++)
+		sum->counted[i] += x->counted[i];
+}
+
+static void update_ledger(struct session_env *env, struct session *s)
+{
+	struct capture_stats now = {0}, sum = s->before;
+	struct calltree_stats tree;
+	struct ledger *l = &s->ledger;
+	bool one_by_one = true;
+
+	capture_get_stats(s->capture, &now);
+	add_stats(&sum, &now);
+	calltree_get_stats(s->tree, &tree);
+	l->samples = tree.samples;
+	env->stats->lost += sum.lost - l->lost;
+	env->stats->throttled += sum.throttled - l->throttled;
+	env->stats->unknown_records += sum.unknown - l->unknown_records;
+	env->stats->sideband_lost += sum.sideband_lost - l->sideband_lost;
+	l->lost = sum.lost;
+	l->throttled = sum.throttled;
+	l->unknown_records = sum.unknown;
+	l->malformed_bytes = sum.malformed_bytes;
+	l->sideband_lost = sum.sideband_lost;
+	l->log_dropped = tree.log_dropped;
+	l->log_from_ns = tree.log_from_ns;
+	env->stats->filtered += sum.filtered + s->filtered_here - l->filtered;
+	l->filtered = sum.filtered + s->filtered_here;
+	l->emitted = l->counted_ns = 0;
+	for (unsigned i = 0; i < s->plan.capture.event_count; i++) {
+		if (s->plan.capture.events[i].is_clock || s->plan.capture.period != 1)
+			one_by_one = false;
+		if (s->plan.capture.events[i].is_clock)
+			l->counted_ns += sum.counted[i];
+		else
+			l->emitted += sum.counted[i];
+	}
+	if (!one_by_one)
+		l->emitted = 0;
+	if (now.ring_peak > env->stats->ring_fill_max)
+		env->stats->ring_fill_max = now.ring_peak;
+}
+
+void session_round(struct session_env *env, struct session *s)
+{
+	struct round_context rc = {env, s};
+	struct capture_sink sink = {on_sample, on_sideband, &rc};
+	uint64_t before = thread_cpu_ns();
+	int r = capture_round(s->capture, &sink);
+
+	if (r < 0)
+		log_warning("session %llu: reading its rings: %s", (unsigned long long)s->id,
+			strerror(-r));
+	s->ready = false;
+	s->cpu_ns += thread_cpu_ns() - before;
+}
+
+bool session_due(struct session_env *env, struct session *s, const char **ret_why)
+{
+	uint64_t now = time_mono_ns(), duration = s->plan.request.duration_ns;
+	int r = capture_refresh(s->capture);
+
+	if (r < 0)
+		log_debug("session %llu: refresh: %s", (unsigned long long)s->id, strerror(-r));
+	update_ledger(env, s);
+	if (now - s->swept_ns > SWEEP_NS) {
+		s->swept_ns = now;
+		processes_sweep(s->processes);
+	}
+	if (duration && now - s->started_ns >= duration) {
+		*ret_why = "duration";
+		return true;
+	}
+	if (capture_target_gone(s->capture)) {
+		*ret_why = "target_gone";
+		return true;
+	}
+	return false;
+}
+
+/* ---- life ---- */
+
+static int open_capture(
+	struct session_env *env, struct session *s, int epoll_fd, struct buf *message)
+{
+	int r = capture_new(env->broker, &s->plan.target, &s->plan.capture, &s->capture, message);
+
+	if (r < 0)
+		return r;
+	r = capture_watch(s->capture, epoll_fd, s);
+	if (r < 0) {
+		capture_free(s->capture);
+		s->capture = NULL;
+		buf_printf(message, "cannot watch the rings: %s", strerror(-r));
+	}
+	return r;
+}
+
+static enum run_error error_of(int r)
+{
+	switch (r) {
+	case -ESRCH:
+	case -ENOENT: return RUN_NOT_FOUND;
+	case -EACCES:
+	case -EPERM: return RUN_FORBIDDEN;
+	case -EINVAL: return RUN_BAD_REQUEST;
+	case -EOPNOTSUPP:
+	case -ENODEV: return RUN_UNSUPPORTED;
+	case -EMFILE:
+	case -ENFILE:
+	case -ENOMEM:
+	case -EAGAIN: return RUN_UNAVAILABLE;
+	default: return RUN_FAILED;
+	}
+}
+
+static int get_unwinder(struct session_env *env, bool libdw, struct unwinder **ret)
+{
+	int r = 0;
+
+	if (!env->unwinders[libdw])
+		r = unwinder_new(libdw ? "libdw" : "libunwind", &env->unwinders[libdw]);
+	*ret = env->unwinders[libdw];
+	return r;
+}
+
+static int make_tree(struct session_env *env, struct session *s)
+{
+	struct calltree_options o = {.max_nodes = (uint32_t)env->config->max_nodes,
+		.log_entries = (uint32_t)env->config->log_entries,
+		.event_count = s->plan.capture.event_count};
+	int r = calltree_new(&o, &s->tree);
+
+	if (r < 0)
+		return r;
+	calltree_set_release(s->tree, release_module, retain_module);
+	r = map_new(64, &s->thread_index);
+	if (r < 0)
+		return r;
+	r = map_new(64, &s->module_index);
+	if (r < 0)
+		return r;
+	r = get_unwinder(env, s->plan.use_libdw, &s->unwinder);
+	if (r < 0)
+		return r;
+	return processes_new(env->broker, env->modules, s->unwinder, &s->processes);
+}
+
+AUTO_FREE_FN(struct session, session_free)
+
+int session_start(struct session_env *env, uint64_t id, struct session_plan *plan, int epoll_fd,
+	struct session **ret_session, struct buf *message)
+{
+	AUTO(session_free_auto) struct session *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return RUN_UNAVAILABLE;
+	s->id = id;
+	s->plan = *plan;
+	plan->target.pids = NULL;
+	buf_append_str(&s->warnings, s->plan.warnings);
+	r = make_tree(env, s);
+	if (r < 0) {
+		buf_printf(message, "cannot set the session up: %s", strerror(-r));
+		return RUN_UNAVAILABLE;
+	}
+	r = open_capture(env, s, epoll_fd, message);
+	if (r < 0)
+		return error_of(r);
+	s->started_ns = s->swept_ns = time_mono_ns();
+	s->started_wall_ns = time_wall_ns();
+	*ret_session = MOVE(s);
+	return RUN_OK;
+}
+
+static void let_go(struct session *s)
+{
+	capture_free(s->capture);
+	processes_free(s->processes);
+	calltree_free(s->tree);
+	map_free(s->thread_index);
+	map_free(s->module_index);
+	s->capture = NULL;
+	s->processes = NULL;
+	s->tree = NULL;
+	s->thread_index = NULL;
+	s->module_index = NULL;
+}
+
+void session_free(struct session *s)
+{
+	if (!s)
+		return;
+	let_go(s);
+	profile_unref(s->final);
+	profile_unref(s->head);
+	buf_done(&s->warnings);
+	free(s->plan.target.pids);
+	free(s);
+}
+
+void session_end(
+	struct session_env *env, struct session *s, enum session_state state, const char *why)
+{
+	int r;
+
+	if (s->capture)
+		capture_stop(s->capture);
+	s->ended_ns = time_mono_ns();
+	s->ended_wall_ns = time_wall_ns();
+	if (s->capture) {
+		session_round(env, s);
+		update_ledger(env, s);
+	}
+	s->state = state;
+	s->ended_by = why;
+	r = session_snapshot(s, true, &s->final);
+	if (r < 0)
+		log_error("session %llu: its profile is lost: %s", (unsigned long long)s->id,
+			strerror(-r));
+	r = session_head(s, &s->head);
+	if (r < 0)
+		log_error("session %llu: no description: %s", (unsigned long long)s->id,
+			strerror(-r));
+	let_go(s);
+}
+
+int session_change(struct session_env *env, struct session *s, uint64_t freq_hz, int kernel,
+	int epoll_fd, struct buf *message)
+{
+	struct capture_options old = s->plan.capture;
+	struct capture_stats stats = {0};
+	int r;
+
+	if (freq_hz) {
+		s->plan.capture.freq_hz = freq_hz;
+		s->plan.capture.period = 0;
+	}
+	if (kernel >= 0)
+		s->plan.capture.kernel = kernel;
+	/* Stopped before the new events start, so that nothing is counted twice. */
+	capture_stop(s->capture);
+	session_round(env, s);
+	capture_get_stats(s->capture, &stats);
+	add_stats(&s->before, &stats);
+	capture_free(s->capture);
+	s->capture = NULL;
+	r = open_capture(env, s, epoll_fd, message);
+	if (r >= 0) {
+		buf_printf(&s->warnings, "after %.1f s: %llu Hz, kernel %s\n",
+			(double)(time_mono_ns() - s->started_ns) / 1e9,
+			(unsigned long long)s->plan.capture.freq_hz,
+			s->plan.capture.kernel ? "on" : "off");
+		return RUN_OK;
+	}
+	s->plan.capture = old;
+	if (open_capture(env, s, epoll_fd, message) < 0)
+		log_error("session %llu: its events could not be opened again",
+			(unsigned long long)s->id);
+	return error_of(r);
+}
+
+int session_head(struct session *s, struct profile **ret_head)
+{
+	AUTO(profile_unref_auto) struct profile *p = NULL;
+	struct calltree_stats tree = {0};
+	int r = profile_new(&p);
+
+	if (r < 0)
+		return r;
+	meta_fill(p, s);
+	if (s->tree)
+		calltree_get_stats(s->tree, &tree);
+	p->meta.cost_bytes = tree.bytes;
+	p->ledger = s->ledger;
+	p->ledger.frames_total = tree.frames;
+	*ret_head = MOVE(p);
+	return 0;
+}
+
+int session_snapshot(struct session *s, bool with_log, struct profile **ret_profile)
+{
+	AUTO(profile_unref_auto) struct profile *p = NULL;
+	struct calltree_stats tree;
+	int r = calltree_snapshot(s->tree, with_log, &p);
+
+	if (r < 0)
+		return r;
+	calltree_get_stats(s->tree, &tree);
+	meta_fill(p, s);
+	p->meta.cost_bytes = tree.bytes;
+	p->ledger = s->ledger;
+	p->ledger.samples = tree.samples;
+	p->ledger.frames_total = p->frame_count;
+	*ret_profile = MOVE(p);
+	return 0;
+}

@@ -1,0 +1,90 @@
+/* One session: what it captures, its processes, its call tree, its ledger. Sampler thread. */
+#ifndef PFL_RUN_SESSION_H
+#define PFL_RUN_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/buf.h"
+#include "daemon/config.h"
+#include "daemon/run/process.h"
+#include "daemon/run/run.h"
+#include "daemon/sample/collect.h"
+#include "daemon/tree/calltree.h"
+#include "daemon/tree/profile.h"
+
+/* What sessions of one sampler share. */
+struct session_env {
+	const struct config *config;
+	struct broker *broker;
+	struct modules *modules;
+	struct unwinder
+		*unwinders[2];     /* libunwind, libdw; the second is made when first asked for */
+	struct run_stats *stats;   /* totals over all sessions */
+	struct unwind_chain chain; /* scratch */
+	uint32_t frames[UNWIND_FRAMES_MAX + 256];
+};
+
+/* A request made ready: names resolved, defaults filled in, the rights checked. */
+struct session_plan {
+	struct session_request request;
+	struct target_spec target;
+	struct capture_options capture;
+	char target_text[300]; /* for people */
+	uid_t owner;
+	bool use_libdw;
+	char warnings[1024]; /* lines */
+};
+
+struct session {
+	uint64_t id;
+	struct session_plan plan;
+	enum session_state state;
+	const char *ended_by; /* static text; NULL while running */
+	uint64_t started_ns, ended_ns, started_wall_ns, ended_wall_ns;
+	uint64_t cpu_ns;     /* of the sampler thread for this session */
+	struct buf warnings; /* lines */
+
+	/* Running only: */
+	struct capture *capture; /* NULL: see session_change() */
+	struct processes *processes;
+	struct calltree *tree;
+	struct map *thread_index; /* tid -> index in the tree */
+	struct map *module_index; /* module id -> index in the tree */
+	struct unwinder *unwinder;
+	struct ledger ledger;
+	struct capture_stats before; /* of captures that a change has replaced */
+	uint64_t filtered_here;      /* by owner, beside what the capture left out */
+	bool ready;                  /* its rings asked for a round */
+	uint64_t swept_ns;
+
+	/* Ended only: the whole profile, or NULL when it is on disk alone. head is always there
+	 * then. */
+	struct profile *final;
+	struct profile *head;
+	bool stored;
+};
+
+/* Opens the capture and starts. An enum run_error; message on failure. Takes what plan owns. */
+int session_start(struct session_env *env, uint64_t id, struct session_plan *plan, int epoll_fd,
+	struct session **ret_session, struct buf *message);
+void session_free(struct session *s);
+
+/* Reads what its rings hold. */
+void session_round(struct session_env *env, struct session *s);
+/* Each second: later processes, the target's end. True: it is time to end, for the reason in
+ * *ret_why. */
+bool session_due(struct session_env *env, struct session *s, const char **ret_why);
+/* Drains, makes the final profile, lets go of events and tree. */
+void session_end(
+	struct session_env *env, struct session *s, enum session_state state, const char *why);
+/* Another rate, or the kernel side on or off: the events are opened anew. An enum run_error. When
+ * not even the old ones can be opened again, capture is NULL and the session is to be ended. */
+int session_change(struct session_env *env, struct session *s, uint64_t freq_hz, int kernel,
+	int epoll_fd, struct buf *message);
+
+/* meta and ledger as of now, no tree. */
+int session_head(struct session *s, struct profile **ret_head);
+/* A running session's profile without names. */
+int session_snapshot(struct session *s, bool with_log, struct profile **ret_profile);
+
+#endif
