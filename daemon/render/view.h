@@ -1,5 +1,5 @@
-/* A profile reduced to what somebody asked to see: a tree of named frames in preorder, merged by name. All
- * writers draw this. Pure: no other effect. */
+/* A profile reduced to what somebody asked to see: a tree of named frames in preorder, merged by
+ * name. All writers draw this. Pure: no other effect. */
 #ifndef PFL_RENDER_VIEW_H
 #define PFL_RENDER_VIEW_H
 
@@ -10,55 +10,77 @@
 #include "daemon/tree/profile.h"
 
 struct view_query {
-	int event;	       /* index; -1: the first */
-	uint64_t from_ns, to_ns; /* monotonic; 0, 0: all. Needs the log */
-	pid_t pid, tid;	       /* 0: all; tid needs the log */
-	bool by_process;       /* a level "comm (pid)" below the root */
-	bool by_thread;	       /* a level "comm (tid)" below that; needs the log */
-	bool lines;	       /* frames are split by file:line */
-	bool inverted;	       /* callers below callees: leaves become roots */
-	double min_share;      /* 0..1: subtrees below it are folded into their parent's self, and said */
-	uint32_t max_depth;    /* 0: all */
+	int event;               /* index; -1: the first */
+	uint64_t from_ns, to_ns; /* monotonic, from <= t < to; to 0: up to the end. Needs the log */
+	pid_t pid, tid;          /* 0: all; tid needs the log */
+	bool by_process;         /* a level "comm (pid)" below the root */
+	bool by_thread;          /* a level "comm (tid)" below that; needs the log */
+	bool lines;              /* frames are split by file:line */
+	bool inverted;           /* callers below callees: leaves become roots */
+	double min_share;   /* 0..1: subtrees below it are folded into their parent's self, and said
+			     */
+	uint32_t max_depth; /* 0: all */
 };
 /* True when it cannot be answered without the log. */
 bool view_query_needs_log(const struct view_query *q);
 
-enum view_kind { VIEW_ROOT, VIEW_PROCESS, VIEW_THREAD, VIEW_USER, VIEW_KERNEL, VIEW_JIT, VIEW_INLINED,
-	VIEW_SPECIAL };
+enum view_kind {
+	VIEW_ROOT,
+	VIEW_PROCESS,
+	VIEW_THREAD,
+	VIEW_USER,
+	VIEW_KERNEL,
+	VIEW_JIT,
+	VIEW_INLINED,
+	VIEW_SPECIAL
+};
 
 /* In preorder: a node's children follow it, deeper by one; siblings by name, then module. */
 struct view_node {
-	uint32_t depth;	 /* root 0 */
-	uint32_t name;	 /* index into names */
+	uint32_t depth;       /* root 0 */
+	uint32_t name;        /* index into names */
 	uint64_t self, total; /* weights */
 	uint64_t samples;     /* total in samples */
+	uint64_t self_samples;
 };
 
-/* One distinct frame label. text is what people see; unnamed frames read "[libfoo.so+0x1234]". */
+/* One distinct frame label. text is what people see; unnamed frames read "[libfoo.so+0x1234]", with
+ * the offset that the file's own tables use. Unnamed kernel code is "[kernel]" while all of it is,
+ * else
+ * "[kernel+0x…]" with the address modulo 2 MiB, which is the same after each boot and gives no
+ * address away; unnamed code without a file is "[jit]". Strings are lent by the view and its
+ * profile. */
 struct view_name {
-	char *text;	 /* raw bytes: each sink escapes for itself */
-	char *module;	 /* base name of the file; "" for none, "[kernel]", "[jit]" */
-	char *file;	 /* source file, "" when not asked for or not known */
+	const char *text;   /* raw bytes, never empty: each sink escapes for itself */
+	const char *module; /* base name of the file; "" for none, "[kernel]", "[jit]" */
+	const char *file;   /* source file, "" when not asked for or not known */
 	uint32_t line;
-	uint8_t kind;	 /* enum view_kind */
+	uint8_t kind; /* enum view_kind */
 	bool unnamed;
 };
 
+/* A question that would take more nodes or steps than these loses detail far from the root, never
+ * weight: it is in folded_weight. Inverted views of deep recursion are what can reach them. */
+#define VIEW_NODES_MAX 4000000u
+#define VIEW_STEPS_MAX 64000000u
+
 struct view {
 	const struct profile *profile; /* retained */
-	struct view_query query;
-	struct view_name *names;
+	struct view_query query;       /* event is set */
+	struct arena *arena;           /* of strings that the profile does not hold */
+	struct view_name *names;       /* sorted as siblings are */
 	uint32_t name_count;
 	struct view_node *nodes;
 	uint32_t node_count;
 	uint64_t total, samples;
-	uint64_t folded_weight;	/* min_share and max_depth took this much detail away */
+	uint64_t folded_weight; /* min_share, max_depth and the limits took this much detail away */
 	uint32_t folded_nodes;
 	uint64_t covers_from_ns, covers_to_ns; /* monotonic, what is in it */
-	bool log_short;		/* a log question that reaches back further than the log does */
+	bool log_short; /* a log question that reaches back further than the log does */
 };
 
-/* -ENOMEM; -ENODATA: the query needs the log and the profile has none. */
+/* p passes profile_check(). -ENOMEM; -EINVAL: no such event; -ENODATA: the query needs the log and
+ * the profile has none (log is NULL; an empty log is not none). */
 int view_new(const struct profile *p, const struct view_query *query, struct view **ret_view);
 void view_free(struct view *v);
 AUTO_FREE_FN(struct view, view_free)

@@ -1,0 +1,91 @@
+/* One line for each stack: "frame;frame;frame COUNT", outermost first. COUNT is in samples, so that
+ * the lines sum up to those of the session. The format knows no escape: see render_folded_text().
+ * What was folded into the root by depth or share stands in a frame "[folded]". */
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/render/writer.h"
+
+struct folded {
+	const struct view *view;
+	uint32_t at;       /* next node */
+	struct buf prefix; /* the frames above it, each with its ';' */
+	size_t *ends;      /* by depth: of prefix with the frame at that depth */
+};
+
+static void folded_end(void *state)
+{
+	struct folded *f = state;
+
+	buf_done(&f->prefix);
+	free(f->ends);
+	free(f);
+}
+
+static uint32_t deepest(const struct view *v)
+{
+	uint32_t depth = 0;
+
+	for (uint32_t i = 0; i < v->node_count; i++)
+		depth = v->nodes[i].depth > depth ? v->nodes[i].depth : depth;
+	return depth;
+}
+
+static int folded_start(const struct view *v, const struct svg_options *svg, void **ret_state)
+{
+	struct folded *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return -ENOMEM;
+	f->view = v;
+	f->ends = calloc(deepest(v) + (size_t)1, sizeof(*f->ends));
+	if (!f->ends) {
+		folded_end(f);
+		return -ENOMEM;
+	}
+	*ret_state = f;
+	return 0;
+}
+
+static void add_line(struct folded *f, const struct view_node *n, struct buf *into)
+{
+	const char *name = f->view->names[n->name].text;
+
+	/* Preorder: the node's parent is the last one at the depth above. */
+	f->prefix.len = n->depth > 1 ? f->ends[n->depth - 1] : 0;
+	if (n->depth > 0) {
+		render_folded_text(&f->prefix, name, strlen(name));
+		buf_append_char(&f->prefix, ';');
+	}
+	f->ends[n->depth] = f->prefix.len;
+	if (n->self_samples == 0)
+		return;
+	if (n->depth > 0)
+		buf_append(into, f->prefix.data, f->prefix.len - 1);
+	else
+		buf_append_str(into, "[folded]");
+	buf_append_char(into, ' ');
+	buf_append_u64(into, n->self_samples);
+	buf_append_char(into, '\n');
+}
+
+static int folded_more(void *state, struct buf *into)
+{
+	struct folded *f = state;
+	size_t before = into->len;
+
+	while (f->at < f->view->node_count && into->len - before < RENDER_PIECE_BYTES &&
+		!into->error)
+		add_line(f, &f->view->nodes[f->at++], into);
+	if (f->prefix.error)
+		return f->prefix.error;
+	return f->at < f->view->node_count;
+}
+
+const struct writer folded_writer = {
+	.name = "folded",
+	.content_type = "text/plain; charset=utf-8",
+	.start = folded_start,
+	.more = folded_more,
+	.end = folded_end,
+};

@@ -1,0 +1,76 @@
+#include "daemon/render/render.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/render/writer.h"
+
+#define DEFAULT_WIDTH 1200
+
+struct render {
+	const struct writer *writer;
+	struct view *view;
+	void *state;
+};
+
+static const struct writer *const writers[] = {
+	[RENDER_FOLDED] = &folded_writer,
+};
+
+#define WRITER_COUNT (sizeof(writers) / sizeof(writers[0]))
+
+int render_format_parse(const char *text, enum render_format *ret_format)
+{
+	for (unsigned i = 0; i < WRITER_COUNT; i++) {
+		if (writers[i] && strcmp(writers[i]->name, text) == 0) {
+			*ret_format = (enum render_format)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+const char *render_content_type(enum render_format format)
+{
+	return writers[format]->content_type;
+}
+
+int render_new(enum render_format format, struct view *view, const struct svg_options *svg,
+	struct render **ret_render)
+{
+	AUTO(render_free_auto) struct render *r = calloc(1, sizeof(*r));
+	struct svg_options options = svg ? *svg : (struct svg_options){0};
+	int e;
+
+	if (!r) {
+		view_free(view);
+		return -ENOMEM;
+	}
+	r->view = view;
+	if (!options.width)
+		options.width = DEFAULT_WIDTH;
+	r->writer = writers[format];
+	e = r->writer->start(view, &options, &r->state);
+	if (e < 0)
+		return e;
+	*ret_render = MOVE(r);
+	return 0;
+}
+
+void render_free(struct render *r)
+{
+	if (!r)
+		return;
+	if (r->state)
+		r->writer->end(r->state);
+	view_free(r->view);
+	free(r);
+}
+
+int render_more(struct render *r, struct buf *into)
+{
+	int e = r->writer->more(r->state, into);
+
+	return into->error ? into->error : e;
+}

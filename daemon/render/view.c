@@ -1,0 +1,629 @@
+#include "daemon/render/view.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "daemon/render/labels.h"
+
+/* How the tree of names comes about: weights are summed by node of the profile (by_thread: one
+ * thread after the other); each node that has some is resolved to a node of names, and its
+ * ancestors with it; the result is sorted and cut while it is walked in preorder. Nothing recurses:
+ * stacks may be thousands deep. */
+
+#define CUT        (UINT32_MAX - (UINT32_MAX >> 1)) /* in place_of: the node's own label did not fit */
+#define CUT_DEPTH  64u /* of inverted stacks once VIEW_STEPS_MAX is spent */
+#define NO_PROCESS UINT32_MAX
+
+/* A node of names while the tree grows. parent < own index; 0 is the root, its own parent. */
+struct made {
+	uint32_t parent, label;
+	uint64_t self, self_samples;
+	uint64_t total, samples;
+	uint32_t nodes; /* in its subtree */
+};
+
+struct build {
+	struct view *view;
+	const struct profile *p;
+	const struct view_query *q;
+	struct labels labels;
+
+	/* By node of the profile. */
+	uint64_t *weight, *samples;
+	uint32_t *process_of;       /* NO_PROCESS: below a special frame */
+	uint32_t *place_of, *stamp; /* made node, valid while stamp == round */
+	uint32_t *climb;
+	uint32_t round;
+
+	uint32_t thread; /* of this round; by_thread alone */
+	uint64_t steps;
+
+	struct made *made;
+	uint32_t made_count, made_cap;
+	struct index children; /* (parent, label) to made node */
+};
+
+bool view_query_needs_log(const struct view_query *q)
+{
+	return q->from_ns || q->to_ns || q->tid || q->by_thread;
+}
+
+static void build_done(struct build *b)
+{
+	labels_done(&b->labels);
+	index_done(&b->children);
+	free(b->weight);
+	free(b->samples);
+	free(b->process_of);
+	free(b->place_of);
+	free(b->stamp);
+	free(b->climb);
+	free(b->made);
+}
+
+static int make(struct build *b, uint32_t parent, uint32_t label, uint32_t *ret_made)
+{
+	if (b->made_count == b->made_cap) {
+		uint32_t cap = b->made_cap ? b->made_cap * 2 : 1024;
+		struct made *bigger = realloc(b->made, cap * sizeof(*bigger));
+
+		if (!bigger)
+			return -ENOMEM;
+		b->made = bigger;
+		b->made_cap = cap;
+	}
+	b->made[b->made_count] = (struct made){.parent = parent, .label = label};
+	*ret_made = b->made_count++;
+	return 0;
+}
+
+/* The child of *at with that label, made if need be: *at becomes it. CUT is added to *at when there
+ * is no room for it, and below such a place nothing more is made. */
+static int descend(struct build *b, uint32_t label, uint32_t *at)
+{
+	uint64_t hash = hash_u64((uint64_t)*at << 32 | label);
+	size_t cursor = hash;
+	uint32_t child;
+	int r;
+
+	if (*at & CUT)
+		return 0;
+	while ((child = index_next(&b->children, hash, &cursor)) != INDEX_NONE) {
+		if (b->made[child].parent == *at && b->made[child].label == label) {
+			*at = child;
+			return 0;
+		}
+	}
+	if (b->made_count >= VIEW_NODES_MAX) {
+		*at |= CUT;
+		return 0;
+	}
+	r = index_room(&b->children);
+	if (r == 0)
+		r = make(b, *at, label, &child);
+	if (r < 0)
+		return r;
+	index_put(&b->children, hash, child);
+	*at = child;
+	return 0;
+}
+
+static int descend_frame(struct build *b, uint32_t frame, uint32_t *at)
+{
+	struct label_path path;
+	int r = labels_of_frame(&b->labels, frame, &path);
+
+	for (uint32_t i = 0; r == 0 && i < path.count; i++)
+		r = descend(b, b->labels.path[path.at + i], at);
+	return r;
+}
+
+/* The levels between the root and a process's frames. */
+static int descend_task(struct build *b, uint32_t process, uint32_t *at)
+{
+	uint32_t label;
+	int r = 0;
+
+	if (b->q->by_process && process != NO_PROCESS) {
+		r = labels_of_process(&b->labels, process, &label);
+		if (r == 0)
+			r = descend(b, label, at);
+	}
+	if (r == 0 && b->q->by_thread) {
+		r = labels_of_thread(&b->labels, b->thread, &label);
+		if (r == 0)
+			r = descend(b, label, at);
+	}
+	return r;
+}
+
+static int place_node(struct build *b, uint32_t node)
+{
+	const struct profile_node *n = &b->p->nodes[node];
+	uint32_t at = 0;
+	int r = 0;
+
+	if (node != 0 && n->parent == 0)
+		r = descend_task(b, b->process_of[node], &at);
+	else if (node != 0)
+		at = b->place_of[n->parent];
+	if (r == 0 && node != 0 && b->p->frames[n->frame].kind != FRAME_PROCESS)
+		r = descend_frame(b, n->frame, &at);
+	b->place_of[node] = at;
+	b->stamp[node] = b->round;
+	return r;
+}
+
+/* Places node below its ancestors, which come first. */
+static int resolve(struct build *b, uint32_t node, uint32_t *ret_at)
+{
+	uint32_t count = 0;
+	int r = 0;
+
+	for (uint32_t n = node; b->stamp[n] != b->round; n = b->p->nodes[n].parent) {
+		b->climb[count++] = n;
+		if (n == 0)
+			break;
+	}
+	while (r == 0 && count > 0)
+		r = place_node(b, b->climb[--count]);
+	*ret_at = b->place_of[node];
+	return r;
+}
+
+/* The same the other way round: from the node's innermost label up to the process. */
+static int resolve_inverted(struct build *b, uint32_t node, uint32_t *ret_at)
+{
+	const struct profile *p = b->p;
+	uint32_t depth = 0, at = 0;
+	int r = node == 0 ? 0 : descend_task(b, b->process_of[node], &at);
+
+	for (uint32_t n = node; r == 0 && n != 0 && !(at & CUT); n = p->nodes[n].parent) {
+		struct label_path path;
+
+		if (p->frames[p->nodes[n].frame].kind == FRAME_PROCESS)
+			break;
+		r = labels_of_frame(&b->labels, p->nodes[n].frame, &path);
+		for (uint32_t i = path.count; r == 0 && i-- > 0;) {
+			if (b->steps >= VIEW_STEPS_MAX && depth >= CUT_DEPTH) {
+				at |= CUT;
+				break;
+			}
+			r = descend(b, b->labels.path[path.at + i], &at);
+			depth++;
+			b->steps++;
+		}
+	}
+	*ret_at = at;
+	return r;
+}
+
+static int book(struct build *b, uint32_t node)
+{
+	uint32_t at;
+	int r = b->q->inverted ? resolve_inverted(b, node, &at) : resolve(b, node, &at);
+
+	if (r < 0)
+		return r;
+	if (at & CUT) {
+		b->view->folded_weight += b->weight[node];
+		at &= ~CUT;
+	}
+	b->made[at].self += b->weight[node];
+	b->made[at].self_samples += b->samples[node];
+	return 0;
+}
+
+static void find_processes(struct build *b)
+{
+	const struct profile *p = b->p;
+
+	for (uint32_t i = 0; i < p->node_count; i++) {
+		const struct profile_frame *f = &p->frames[p->nodes[i].frame];
+
+		if (f->kind == FRAME_PROCESS)
+			b->process_of[i] = (uint32_t)f->addr;
+		else
+			b->process_of[i] = i ? b->process_of[p->nodes[i].parent] : NO_PROCESS;
+	}
+}
+
+static bool wanted_node(const struct build *b, uint32_t node)
+{
+	uint32_t process = b->process_of[node];
+
+	return !b->q->pid || (process != NO_PROCESS && b->p->processes[process].pid == b->q->pid);
+}
+
+static bool wanted_entry(const struct build *b, const struct log_entry *e)
+{
+	const struct view_query *q = b->q;
+
+	return e->event == (unsigned)q->event && e->t_ns >= q->from_ns &&
+		(!q->to_ns || e->t_ns < q->to_ns) &&
+		(!q->tid || b->p->threads[e->thread].tid == q->tid) && wanted_node(b, e->node);
+}
+
+static int book_all(struct build *b)
+{
+	int r = 0;
+
+	b->round++;
+	for (uint32_t i = 0; r == 0 && i < b->p->node_count; i++) {
+		if (b->weight[i] || b->samples[i])
+			r = book(b, i);
+	}
+	return r;
+}
+
+static int build_from_tree(struct build *b)
+{
+	const struct profile *p = b->p;
+	size_t at = (size_t)b->q->event * p->node_count;
+
+	for (uint32_t i = 0; i < p->node_count; i++) {
+		if (!wanted_node(b, i))
+			continue;
+		b->weight[i] = p->self_weight[at + i];
+		b->samples[i] = p->self_samples[at + i];
+	}
+	return book_all(b);
+}
+
+static int build_from_log(struct build *b)
+{
+	const struct profile *p = b->p;
+
+	for (uint32_t i = 0; i < p->log_count; i++) {
+		const struct log_entry *e = &p->log[i];
+
+		if (!wanted_entry(b, e))
+			continue;
+		b->weight[e->node] += e->weight;
+		b->samples[e->node]++;
+	}
+	return book_all(b);
+}
+
+/* The log entries of one thread: summed by node, booked, and the sums cleared for the next. */
+static int book_thread(struct build *b, const uint32_t *entries, uint32_t count)
+{
+	const struct log_entry *log = b->p->log;
+	int r = 0;
+
+	b->round++;
+	for (uint32_t i = 0; i < count; i++) {
+		b->weight[log[entries[i]].node] += log[entries[i]].weight;
+		b->samples[log[entries[i]].node]++;
+	}
+	for (uint32_t i = 0; r == 0 && i < count; i++) {
+		uint32_t node = log[entries[i]].node;
+
+		if (b->samples[node] == 0)
+			continue;
+		r = book(b, node);
+		b->weight[node] = b->samples[node] = 0;
+	}
+	return r;
+}
+
+static int build_by_thread(struct build *b)
+{
+	const struct profile *p = b->p;
+	AUTO(free_auto) uint32_t *starts = calloc(p->thread_count + (size_t)2, sizeof(*starts));
+	AUTO(free_auto) uint32_t *entries = malloc((p->log_count + (size_t)1) * sizeof(*entries));
+	uint32_t first = 0;
+	int r = 0;
+
+	if (!starts || !entries)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->log_count; i++)
+		starts[p->log[i].thread + 1] += wanted_entry(b, &p->log[i]);
+	for (uint32_t i = 0; i < p->thread_count; i++)
+		starts[i + 1] += starts[i];
+	/* Filling moves each start to its end, which is the next one's start. */
+	for (uint32_t i = 0; i < p->log_count; i++) {
+		if (wanted_entry(b, &p->log[i]))
+			entries[starts[p->log[i].thread]++] = i;
+	}
+	for (b->thread = 0; r == 0 && b->thread < p->thread_count; b->thread++) {
+		if (starts[b->thread] > first)
+			r = book_thread(b, entries + first, starts[b->thread] - first);
+		first = starts[b->thread];
+	}
+	return r;
+}
+
+static int build_init(struct build *b, struct view *v)
+{
+	const struct profile *p = v->profile;
+	size_t nodes = p->node_count + (size_t)1;
+	uint32_t root;
+	int r = labels_init(&b->labels, p, v->query.lines, v->arena);
+
+	if (r < 0)
+		return r;
+	b->view = v;
+	b->p = p;
+	b->q = &v->query;
+	b->weight = calloc(nodes, sizeof(*b->weight));
+	b->samples = calloc(nodes, sizeof(*b->samples));
+	b->process_of = malloc(nodes * sizeof(*b->process_of));
+	b->place_of = malloc(nodes * sizeof(*b->place_of));
+	b->stamp = calloc(nodes, sizeof(*b->stamp));
+	b->climb = malloc(nodes * sizeof(*b->climb));
+	if (!b->weight || !b->samples || !b->process_of || !b->place_of || !b->stamp || !b->climb)
+		return -ENOMEM;
+	find_processes(b);
+	return make(b, 0, 0, &root);
+}
+
+static void sum_up(struct build *b)
+{
+	for (uint32_t i = b->made_count; i-- > 0;) {
+		struct made *m = &b->made[i];
+		struct made *parent = &b->made[m->parent];
+
+		m->total += m->self;
+		m->samples += m->self_samples;
+		m->nodes++;
+		if (i == 0)
+			break;
+		parent->total += m->total;
+		parent->samples += m->samples;
+		parent->nodes += m->nodes;
+	}
+	b->view->total = b->made[0].total;
+	b->view->samples = b->made[0].samples;
+}
+
+static int compare_labels(const void *a, const void *b, void *arg)
+{
+	const struct view_name *names = arg;
+
+	return labels_compare(&names[*(const uint32_t *)a], &names[*(const uint32_t *)b]);
+}
+
+/* order[i] is the label at place i; ranks[label] is its place. */
+static int rank_labels(struct build *b, uint32_t **ret_order, uint32_t **ret_ranks)
+{
+	uint32_t count = b->labels.count;
+	AUTO(free_auto) uint32_t *order = malloc(count * sizeof(*order));
+	AUTO(free_auto) uint32_t *ranks = malloc(count * sizeof(*ranks));
+
+	if (!order || !ranks)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		order[i] = i;
+	qsort_r(order, count, sizeof(*order), compare_labels, b->labels.names);
+	for (uint32_t i = 0; i < count; i++)
+		ranks[order[i]] = i;
+	*ret_order = MOVE(order);
+	*ret_ranks = MOVE(ranks);
+	return 0;
+}
+
+/* One pass of a stable counting sort: to[] gets from[] ordered by key, keys below keys. from NULL:
+ * 0, 1, … starts, of keys + 1 zeroes, becomes where each key ends. */
+static void sort_by(const struct build *b, bool by_parent, const uint32_t *ranks,
+	const uint32_t *from, uint32_t *to, uint32_t *starts, uint32_t keys)
+{
+	for (uint32_t i = 1; i < b->made_count; i++)
+		starts[(by_parent ? b->made[i].parent : ranks[b->made[i].label]) + 1]++;
+	for (uint32_t k = 0; k < keys; k++)
+		starts[k + 1] += starts[k];
+	for (uint32_t i = 1; i < b->made_count; i++) {
+		uint32_t m = from ? from[i - 1] : i;
+
+		to[starts[by_parent ? b->made[m].parent : ranks[b->made[m].label]]++] = m;
+	}
+}
+
+/* Children lie together, in their order: those of m end at ends[m] and begin at ends[m - 1]. */
+static int sort_children(
+	struct build *b, const uint32_t *ranks, uint32_t **ret_children, uint32_t **ret_ends)
+{
+	size_t most = b->made_count > b->labels.count ? b->made_count : b->labels.count;
+	AUTO(free_auto) uint32_t *by_label = malloc(b->made_count * sizeof(*by_label));
+	AUTO(free_auto) uint32_t *children = malloc(b->made_count * sizeof(*children));
+	AUTO(free_auto) uint32_t *ends = calloc(most + 1, sizeof(*ends));
+
+	if (!by_label || !children || !ends)
+		return -ENOMEM;
+	sort_by(b, false, ranks, NULL, by_label, ends, b->labels.count);
+	memset(ends, 0, (most + 1) * sizeof(*ends));
+	sort_by(b, true, ranks, by_label, children, ends, b->made_count);
+	*ret_children = MOVE(children);
+	*ret_ends = MOVE(ends);
+	return 0;
+}
+
+struct visit {
+	uint32_t made, parent, depth; /* parent: in view->nodes */
+};
+
+static bool folds(const struct build *b, const struct made *m, uint32_t depth)
+{
+	const struct view_query *q = b->q;
+
+	return depth > 0 &&
+		((q->max_depth && depth > q->max_depth) ||
+			(double)m->total < q->min_share * (double)b->view->total);
+}
+
+static void fold(struct view *v, const struct made *m, uint32_t parent)
+{
+	v->nodes[parent].self += m->total;
+	v->nodes[parent].self_samples += m->samples;
+	v->folded_weight += m->total;
+	v->folded_nodes += m->nodes;
+}
+
+/* What was folded needs no room; where shrinking fails, the room stays. */
+static void give_back(struct view *v)
+{
+	struct view_node *less = realloc(v->nodes, v->node_count * sizeof(*less));
+
+	if (less)
+		v->nodes = less;
+}
+
+static int walk(
+	struct build *b, const uint32_t *ranks, const uint32_t *children, const uint32_t *ends)
+{
+	struct view *v = b->view;
+	AUTO(free_auto) struct visit *stack = malloc(b->made_count * sizeof(*stack));
+	uint32_t top = 0;
+
+	v->nodes = malloc(b->made_count * sizeof(*v->nodes));
+	if (!stack || !v->nodes)
+		return -ENOMEM;
+	stack[top++] = (struct visit){0};
+	while (top > 0) {
+		struct visit at = stack[--top];
+		const struct made *m = &b->made[at.made];
+		uint32_t first = at.made ? ends[at.made - 1] : 0;
+		uint32_t own = v->node_count;
+
+		if (folds(b, m, at.depth)) {
+			fold(v, m, at.parent);
+			continue;
+		}
+		v->nodes[v->node_count++] = (struct view_node){
+			.depth = at.depth,
+			.name = ranks[m->label],
+			.self = m->self,
+			.total = m->total,
+			.samples = m->samples,
+			.self_samples = m->self_samples,
+		};
+		for (uint32_t i = ends[at.made]; i-- > first;)
+			stack[top++] = (struct visit){children[i], own, at.depth + 1};
+	}
+	give_back(v);
+	return 0;
+}
+
+/* Labels that are in the tree move to the view, in their order; the nodes' names change to their
+ * places. */
+static int take_names(struct build *b, const uint32_t *order)
+{
+	struct view *v = b->view;
+	uint32_t count = b->labels.count;
+	AUTO(free_auto) uint32_t *place = calloc(count, sizeof(*place));
+
+	if (!place)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < v->node_count; i++)
+		place[v->nodes[i].name] = 1;
+	for (uint32_t i = 0; i < count; i++)
+		v->name_count += place[i];
+	v->names = malloc(v->name_count * sizeof(*v->names));
+	if (!v->names)
+		return -ENOMEM;
+	v->name_count = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		if (!place[i])
+			continue;
+		place[i] = v->name_count;
+		v->names[v->name_count++] = b->labels.names[order[i]];
+	}
+	for (uint32_t i = 0; i < v->node_count; i++)
+		v->nodes[i].name = place[v->nodes[i].name];
+	return 0;
+}
+
+static int finish(struct build *b)
+{
+	AUTO(free_auto) uint32_t *order = NULL;
+	AUTO(free_auto) uint32_t *ranks = NULL;
+	AUTO(free_auto) uint32_t *children = NULL;
+	AUTO(free_auto) uint32_t *ends = NULL;
+	int r;
+
+	sum_up(b);
+	r = rank_labels(b, &order, &ranks);
+	if (r == 0)
+		r = sort_children(b, ranks, &children, &ends);
+	if (r == 0)
+		r = walk(b, ranks, children, ends);
+	if (r == 0)
+		r = take_names(b, order);
+	return r;
+}
+
+static void say_cover(struct view *v)
+{
+	const struct profile *p = v->profile;
+	const struct view_query *q = &v->query;
+	uint64_t log_from = p->ledger.log_from_ns;
+
+	v->covers_from_ns = p->meta.started_ns;
+	v->covers_to_ns = p->meta.taken_ns;
+	if (!view_query_needs_log(q))
+		return;
+	v->log_short = log_from > q->from_ns;
+	if (v->covers_from_ns < log_from)
+		v->covers_from_ns = log_from;
+	if (v->covers_from_ns < q->from_ns)
+		v->covers_from_ns = q->from_ns;
+	if (q->to_ns && v->covers_to_ns > q->to_ns)
+		v->covers_to_ns = q->to_ns;
+}
+
+static int build_view(struct view *v)
+{
+	struct build b = {0};
+	int r = build_init(&b, v);
+
+	if (r == 0 && v->profile->event_count > 0) {
+		if (v->query.by_thread)
+			r = build_by_thread(&b);
+		else if (view_query_needs_log(&v->query))
+			r = build_from_log(&b);
+		else
+			r = build_from_tree(&b);
+	}
+	if (r == 0)
+		r = finish(&b);
+	build_done(&b);
+	return r;
+}
+
+int view_new(const struct profile *p, const struct view_query *query, struct view **ret_view)
+{
+	AUTO(view_free_auto) struct view *v = NULL;
+	int event = query->event < 0 ? 0 : query->event;
+	int r;
+
+	if (event > 0 && (unsigned)event >= p->event_count)
+		return -EINVAL;
+	if (view_query_needs_log(query) && !p->log)
+		return -ENODATA;
+	v = calloc(1, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	v->profile = profile_ref((struct profile *)p);
+	v->query = *query;
+	v->query.event = event;
+	r = arena_new(&v->arena);
+	if (r == 0)
+		r = build_view(v);
+	if (r < 0)
+		return r;
+	say_cover(v);
+	*ret_view = MOVE(v);
+	return 0;
+}
+
+void view_free(struct view *v)
+{
+	if (!v)
+		return;
+	profile_unref((struct profile *)v->profile);
+	arena_free(v->arena);
+	free(v->names);
+	free(v->nodes);
+	free(v);
+}

@@ -1,0 +1,73 @@
+#include "daemon/tree/ledger.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+_Static_assert(LEDGER_END_COUNT <= LEDGER_ENDS, "struct ledger has a place for each end");
+
+const char *ledger_end_name(unsigned end)
+{
+	static const char *const names[LEDGER_END_COUNT] = {
+		[LEDGER_ROOT] = "root",
+		[LEDGER_STACK_CUT] = "stack_cut",
+		[LEDGER_MAX_FRAMES] = "max_frames",
+		[LEDGER_NO_CFI] = "no_cfi",
+		[LEDGER_NO_MODULE] = "no_module",
+		[LEDGER_UNREADABLE] = "unreadable",
+		[LEDGER_BAD_MEMORY] = "bad_memory",
+		[LEDGER_NO_PROGRESS] = "no_progress",
+		[LEDGER_NO_USER] = "no_user",
+		[LEDGER_ERROR] = "error",
+	};
+
+	return end < LEDGER_END_COUNT ? names[end] : NULL;
+}
+
+#define FIELD(name)                                  \
+	{                                            \
+#name, offsetof(struct ledger, name) \
+	}
+
+bool ledger_field(const struct ledger *l, unsigned i, const char **ret_name, uint64_t *ret_value)
+{
+	static const struct {
+		const char *name;
+		size_t at;
+	} fields[] = {
+		FIELD(samples),
+		FIELD(emitted),
+		FIELD(lost),
+		FIELD(throttled),
+		FIELD(filtered),
+		FIELD(truncated),
+		FIELD(depth_cut),
+		FIELD(kernel_only),
+		FIELD(dropped),
+		FIELD(unknown_records),
+		FIELD(malformed_bytes),
+		FIELD(sideband_lost),
+		FIELD(log_dropped),
+		FIELD(log_from_ns),
+		FIELD(frames_unnamed),
+		FIELD(frames_total),
+		FIELD(counted_ns),
+	};
+
+	_Static_assert(COUNT(fields) + LEDGER_ENDS == sizeof(struct ledger) / sizeof(uint64_t),
+		"every field of the ledger has a name");
+	if (i >= COUNT(fields))
+		return false;
+	*ret_name = fields[i].name;
+	*ret_value = *(const uint64_t *)((const char *)l + fields[i].at);
+	return true;
+}
+
+int ledger_whole_permille(const struct ledger *l)
+{
+	uint64_t all = 0;
+
+	for (unsigned i = 0; i < LEDGER_ENDS; i++)
+		all += l->unwind_ends[i];
+	if (all == 0)
+		return -1;
+	return (int)((unsigned __int128)l->unwind_ends[LEDGER_ROOT] * 1000 / all);
+}
