@@ -1,5 +1,5 @@
-/* One pinned ELF file (or vdso): identity, segments, and its bytes mapped read-only. Made by the sampler
- * thread, immutable afterwards, counted: any thread may hold one. */
+/* One pinned ELF file (or vdso): identity, segments, and its bytes mapped read-only. Made by the
+ * sampler thread, immutable afterwards, counted: any thread may hold one. */
 #ifndef PFL_SYMBOL_MODULE_H
 #define PFL_SYMBOL_MODULE_H
 
@@ -18,34 +18,42 @@ struct module_segment {
 };
 
 struct module {
-	uint32_t id;		   /* unique while the engine lives, from 1 */
-	char *path;		   /* as mapped, without " (deleted)"; "[vdso]" */
+	uint32_t id; /* unique while the engine lives, from 1 */
+	char *path;  /* as mapped, without " (deleted)"; "[vdso]" */
 	dev_t dev;
 	uint64_t inode, size_bytes;
 	int64_t mtime_ns;
 	uint8_t build_id[BUILD_ID_MAX];
-	uint8_t build_id_bytes;	   /* 0: none */
-	pid_t pid;		   /* the process it was first seen in, for its debug files */
-	int fd;			   /* -1: could not be opened; error says why */
-	int error;		   /* 0, or the negative errno of opening or of its headers */
-	const uint8_t *image;	   /* the whole file, or NULL; may shrink under us: see sigbus.h */
+	uint8_t build_id_bytes; /* 0: none */
+	pid_t pid;              /* the process it was first seen in, for its debug files; 0: none */
+	int fd;                 /* -1: could not be opened; error says why */
+	int error;              /* 0, or the negative errno of opening or of its headers */
+	const uint8_t *image;   /* the whole file, or NULL; may shrink under us: see sigbus.h */
 	size_t image_bytes;
 	struct module_segment *segments;
 	unsigned segment_count;
-	uint64_t eh_frame_hdr, eh_frame_hdr_bytes; /* vaddr; 0: none */
-	uint64_t eh_frame, eh_frame_bytes;	   /* vaddr; 0: unknown */
+	uint64_t eh_frame_hdr, eh_frame_hdr_bytes;      /* vaddr; 0: none */
+	uint64_t eh_frame, eh_frame_bytes;              /* vaddr; 0: unknown */
+	uint64_t debug_frame_offset, debug_frame_bytes; /* in the file, not compressed; 0: none */
+	uint16_t machine;                               /* as in <elf.h>: EM_X86_64, … */
+	bool is_64;
 	bool is_vdso;
 };
 
 struct module *module_ref(struct module *m);
 void module_unref(struct module *m);
 AUTO_FREE_FN(struct module, module_unref)
+/* False when the caller's reference is the only one; only a hint unless nobody else can take one.
+ */
+bool module_is_shared(const struct module *m);
 
-/* Takes fd. A file whose headers are nonsense still gives a module, with error set. -ENOMEM. */
+/* Takes fd, also when it fails. A file whose headers are nonsense still gives a module, with error
+ * set: -ENOEXEC no ELF file, -EBADMSG one with impossible headers, or the errno of mapping it.
+ * -ENOMEM. */
 int module_new(uint32_t id, const char *path, int fd, struct module **ret_module);
 /* One that stands for a file that cannot be opened: it has a path and the error alone. */
 int module_new_unreadable(uint32_t id, const char *path, int error, struct module **ret_module);
-/* The vdso of this kernel, from our own process. */
+/* The vdso of this kernel, from our own process; its fd is a memfd where one is to be had. */
 int module_new_vdso(uint32_t id, struct module **ret_module);
 
 /* File offset to the file's own address and back. False: in no segment. */
@@ -54,7 +62,8 @@ bool module_offset_of_vaddr(const struct module *m, uint64_t vaddr, uint64_t *re
 /* len bytes at vaddr, lent; NULL when they are not all in the file. */
 const void *module_bytes(const struct module *m, uint64_t vaddr, size_t len);
 
-/* ELF headers alone: segments, build id, unwind sections. Fuzzed. Used by module_new. */
+/* ELF headers alone, out of image: segments (allocated), build id, unwind sections. Fuzzed. Used by
+ * module_new, which frees the segments. -ENOEXEC, -EBADMSG, -ENOMEM. */
 int module_parse_headers(struct module *m);
 
 #endif

@@ -1,5 +1,6 @@
-/* A mapped file may be cut short by its owner: reading beyond its end raises SIGBUS. The handler puts a
- * page of zeros there and goes on, and counts; a SIGBUS elsewhere ends the process as before. */
+/* A mapped file may be cut short by its owner: reading beyond its end raises SIGBUS. The handler
+ * puts a page of zeros there and goes on, and counts; a SIGBUS elsewhere ends the process as
+ * before. */
 #ifndef PFL_SYMBOL_SIGBUS_H
 #define PFL_SYMBOL_SIGBUS_H
 

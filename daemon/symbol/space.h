@@ -21,15 +21,16 @@ struct modules_stats {
 void modules_get_stats(const struct modules *ms, struct modules_stats *ret);
 
 enum range_kind {
-	RANGE_FILE,   /* module is set */
-	RANGE_VDSO,   /* module is set */
-	RANGE_ANON,   /* executable memory without a file: JIT code */
-	RANGE_OTHER,  /* [vsyscall], [uprobes], … */
+	RANGE_FILE, /* module is set */
+	RANGE_VDSO, /* module is set */
+	RANGE_ANON, /* executable memory without a file, or of a memfd that is no ELF file: JIT code
+		     */
+	RANGE_OTHER, /* [vsyscall], [uprobes], … */
 };
 
 struct range {
 	uint64_t start, end; /* addresses */
-	uint64_t pgoff;	     /* file offset of start */
+	uint64_t pgoff;      /* file offset of start */
 	enum range_kind kind;
 	struct module *module; /* NULL until somebody looks it up with space_module() */
 	dev_t dev;
@@ -43,20 +44,32 @@ void space_free(struct space *s);
 pid_t space_pid(const struct space *s);
 /* Bumped on each change, so that caches keyed by it go stale. */
 uint64_t space_generation(const struct space *s);
+/* Bumped only when an address that once led to a module may lead to another now: what is cached by
+ * address for the code of modules stays good until then, however often JIT code or new libraries
+ * come. */
+uint64_t space_code_generation(const struct space *s);
 
-/* Reads /proc/PID/maps (of thread tid when the leader is gone) and adds what is executable. */
+/* Reads /proc/PID/maps (of thread tid, when the leader is gone and tid is not 0) and adds what is
+ * executable. A nameless hole between two parts of one file, as huge-page remapping of code leaves
+ * it, counts as that file. */
 int space_read(struct space *s, pid_t tid);
-/* An executable mapping appeared: cuts or replaces whatever it overlaps. The same twice is fine. */
-int space_map(struct space *s, uint64_t start, uint64_t end, uint64_t pgoff, dev_t dev, uint64_t inode,
-	const char *path);
-void space_clear(struct space *s);			   /* exec */
+/* An executable mapping appeared: cuts or replaces whatever it overlaps. The same twice is fine.
+ * -ENOSPC: over 32,768 ranges; -EINVAL: not a range; -ENOMEM. */
+int space_map(struct space *s, uint64_t start, uint64_t end, uint64_t pgoff, dev_t dev,
+	uint64_t inode, const char *path);
+void space_clear(struct space *s);                                              /* exec */
 int space_clone(const struct space *from, pid_t pid, struct space **ret_space); /* fork */
 
 /* The range that holds addr, or NULL. Lent until the next change. */
 struct range *space_find(struct space *s, uint64_t addr);
-/* Its module, opened at the first call (a request to the broker). NULL for kinds without a file. */
+/* Its module, opened at the first call (a request to the broker). NULL for kinds without a file.
+ * Lent; a file that cannot be opened has one too, with error set. May turn a range into RANGE_ANON:
+ * see there. */
 struct module *space_module(struct space *s, struct range *r);
 /* Address in the file's own address space. False: not in a segment of it. */
 bool range_vaddr(const struct range *r, uint64_t addr, uint64_t *ret_vaddr);
+/* What is to be added to the file's own addresses. False: no module, or no segment of it is mapped
+ * here. */
+bool range_bias(const struct range *r, uint64_t *ret_bias);
 
 #endif
