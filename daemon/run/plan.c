@@ -205,7 +205,7 @@ static int resolve_cgroup(struct broker *b, struct session_plan *p, struct buf *
 	case RUN_UNIT: r = cgroup_find_unit(b, q->text, path, room); break;
 	case RUN_CONTAINER: r = cgroup_find_container(b, q->text, path, room); break;
 	default:
-		snprintf(path, room, "%s%s", q->text[0] == '/' ? "" : "/", q->text);
+		snprintf(path, room, "%s%.4000s", q->text[0] == '/' ? "" : "/", q->text);
 		r = broker_open_cgroup(b, path, BROKER_CGROUP_DIR, &fd);
 	}
 	if (r == 0)
