@@ -1,0 +1,238 @@
+#include "cli/client.h"
+
+#include <cjson/cJSON.h>
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BODY_MAX (1u << 30)
+
+struct client {
+	CURL *curl;
+	char *socket; /* NULL: by url */
+	char *url;
+	char *token;
+	char *runtime_dir;
+	struct curl_slist *headers;
+};
+
+static char *pick_socket(const struct client_where *where)
+{
+	const char *given = where->socket ? where->socket : getenv("PROFILED_SOCKET");
+	const char *xdg = getenv("XDG_RUNTIME_DIR");
+	char path[256];
+
+	if (given)
+		return strdup(given);
+	if (xdg &&
+		snprintf(path, sizeof(path), "%s/profiled/profiled.sock", xdg) <
+			(int)sizeof(path) &&
+		access(path, F_OK) == 0)
+		return strdup(path);
+	snprintf(path, sizeof(path), "/tmp/profiled-%u/profiled.sock", (unsigned)getuid());
+	if (!xdg && getuid() != 0 && access(path, F_OK) == 0)
+		return strdup(path);
+	return strdup("/run/profiled/profiled.sock");
+}
+
+static int set_place(struct client *c, const struct client_where *where)
+{
+	const char *url = where->url ? where->url : where->socket ? NULL : getenv("PROFILED_URL");
+	const char *token = where->token ? where->token : getenv("PROFILED_TOKEN");
+	char *slash;
+
+	c->url = strdup(url ? url : "http://localhost");
+	c->token = token ? strdup(token) : NULL;
+	if (!c->url || (token && !c->token))
+		return -ENOMEM;
+	while (*c->url && c->url[strlen(c->url) - 1] == '/')
+		c->url[strlen(c->url) - 1] = 0;
+	if (url) {
+		c->runtime_dir = strdup("");
+		return c->runtime_dir ? 0 : -ENOMEM;
+	}
+	c->socket = pick_socket(where);
+	c->runtime_dir = c->socket ? strdup(c->socket) : NULL;
+	if (!c->runtime_dir)
+		return -ENOMEM;
+	slash = strrchr(c->runtime_dir, '/');
+	if (slash)
+		*slash = 0;
+	return 0;
+}
+
+int client_new(const struct client_where *where, struct client **ret_client)
+{
+	AUTO(client_free_auto) struct client *c = calloc(1, sizeof(*c));
+	AUTO(buf_done) struct buf auth = BUF_INIT;
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	curl_global_init(CURL_GLOBAL_DEFAULT);
+	r = set_place(c, where);
+	if (r < 0)
+		return r;
+	c->curl = curl_easy_init();
+	if (!c->curl)
+		return -ENOMEM;
+	c->headers = curl_slist_append(NULL, "Content-Type: application/json");
+	if (c->token && buf_printf(&auth, "Authorization: Bearer %s", c->token) == 0)
+		c->headers = curl_slist_append(c->headers, auth.data);
+	*ret_client = MOVE(c);
+	return 0;
+}
+
+void client_free(struct client *c)
+{
+	if (!c)
+		return;
+	if (c->curl)
+		curl_easy_cleanup(c->curl);
+	curl_slist_free_all(c->headers);
+	free(c->socket);
+	free(c->url);
+	free(c->token);
+	free(c->runtime_dir);
+	free(c);
+}
+
+const char *client_runtime_dir(const struct client *c)
+{
+	return c->runtime_dir;
+}
+
+const char *client_place(const struct client *c)
+{
+	return c->socket ? c->socket : c->url;
+}
+
+char *client_escape(struct client *c, const char *text)
+{
+	char *escaped = curl_easy_escape(c->curl, text, 0);
+	char *copy = escaped ? strdup(escaped) : NULL;
+
+	curl_free(escaped);
+	return copy;
+}
+
+/* Where an answer goes: into is used for a 2xx, errors always end in text. */
+struct sink {
+	CURL *curl;
+	FILE *into;
+	struct buf *body;
+	struct buf text;
+	bool write_failed;
+};
+
+static size_t take(char *data, size_t size, size_t count, void *arg)
+{
+	struct sink *k = arg;
+	long status = 0;
+
+	curl_easy_getinfo(k->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (status < 200 || status > 299)
+		return buf_append(&k->text, data, count) < 0 ? 0 : count;
+	if (k->into) {
+		if (fwrite(data, 1, count, k->into) == count)
+			return count;
+		k->write_failed = true;
+		return 0;
+	}
+	return buf_append(k->body, data, count) < 0 ? 0 : count;
+}
+
+/* The daemon's own sentence out of a problem answer. */
+static void say_problem(long status, const struct buf *text)
+{
+	cJSON *problem = cJSON_ParseWithLength(text->data ? text->data : "", text->len);
+	const char *detail =
+		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(problem, "detail"));
+	const char *title =
+		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(problem, "title"));
+
+	if (detail || title)
+		fprintf(stderr, "profilectl: %s\n", detail ? detail : title);
+	else
+		fprintf(stderr, "profilectl: the daemon answered with status %ld\n", status);
+	if (status == 401)
+		fprintf(stderr,
+			"profilectl: give the token with --token or PROFILED_TOKEN; the daemon "
+			"keeps it in "
+			"its runtime folder in the file \"token\"\n");
+	cJSON_Delete(problem);
+}
+
+static int explain(struct client *c, CURLcode code, const struct sink *k)
+{
+	if (k->write_failed) {
+		fprintf(stderr, "profilectl: cannot write: %s\n", strerror(errno));
+		return EXIT_FAILED;
+	}
+	if (code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST) {
+		fprintf(stderr,
+			"profilectl: no daemon answers at %s: is profiled running? (--socket or "
+			"--url says "
+			"where else to look)\n",
+			client_place(c));
+		return EXIT_NO_DAEMON;
+	}
+	fprintf(stderr, "profilectl: %s: %s\n", client_place(c), curl_easy_strerror(code));
+	return code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR ? EXIT_NO_DAEMON : EXIT_FAILED;
+}
+
+static int perform(
+	struct client *c, const char *method, const char *path, const char *json, struct sink *k)
+{
+	AUTO(buf_done) struct buf url = BUF_INIT;
+	CURLcode code;
+	long status = 0;
+
+	if (buf_printf(&url, "%s%s", c->url, path) < 0)
+		return EXIT_FAILED;
+	k->curl = c->curl;
+	curl_easy_reset(c->curl);
+	curl_easy_setopt(c->curl, CURLOPT_URL, url.data);
+	curl_easy_setopt(c->curl, CURLOPT_NOPROXY, "*");
+	curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(c->curl, CURLOPT_CUSTOMREQUEST, method);
+	curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, c->headers);
+	curl_easy_setopt(c->curl, CURLOPT_CONNECTTIMEOUT, 5L);
+	if (c->socket)
+		curl_easy_setopt(c->curl, CURLOPT_UNIX_SOCKET_PATH, c->socket);
+	if (json || strcmp(method, "POST") == 0)
+		curl_easy_setopt(c->curl, CURLOPT_POSTFIELDS, json ? json : "");
+	curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, take);
+	curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, k);
+	code = curl_easy_perform(c->curl);
+	if (code != CURLE_OK)
+		return explain(c, code, k);
+	curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (status >= 200 && status < 300)
+		return EXIT_OK;
+	say_problem(status, &k->text);
+	return status == 401 || status == 403 ? EXIT_REFUSED : EXIT_FAILED;
+}
+
+int client_call(
+	struct client *c, const char *method, const char *path, const char *json, struct buf *body)
+{
+	struct sink k = {.body = body, .text = {.max_bytes = 1 << 20}};
+	int e;
+
+	body->max_bytes = BODY_MAX;
+	e = perform(c, method, path, json, &k);
+	buf_done(&k.text);
+	return e;
+}
+
+int client_download(struct client *c, const char *path, FILE *into)
+{
+	struct sink k = {.into = into, .text = {.max_bytes = 1 << 20}};
+	int e = perform(c, "GET", path, NULL, &k);
+
+	buf_done(&k.text);
+	return e;
+}

@@ -1,0 +1,38 @@
+/* Speaks HTTP to the daemon, over its Unix socket or TCP. */
+#ifndef PFL_CLI_CLIENT_H
+#define PFL_CLI_CLIENT_H
+
+#include <stddef.h>
+#include <stdio.h>
+#include "base/buf.h"
+#include "base/cleanup.h"
+
+/* Exit codes of profilectl. */
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_DAEMON = 3, EXIT_REFUSED = 4 };
+
+/* Where the daemon is; NULL: the environment (PROFILED_SOCKET, PROFILED_URL, PROFILED_TOKEN), then
+ * the usual sockets. */
+struct client_where {
+	const char *socket, *url, *token;
+};
+
+struct client;
+int client_new(const struct client_where *where, struct client **ret_client);
+void client_free(struct client *c);
+AUTO_FREE_FN(struct client, client_free)
+
+/* The folder of the daemon's socket, for its token and http files; "" when talking to a URL. */
+const char *client_runtime_dir(const struct client *c);
+const char *client_place(const struct client *c); /* for messages */
+
+/* text as the value of a query parameter; the caller's to free. NULL: no memory. */
+char *client_escape(struct client *c, const char *text);
+
+/* json: the body, or NULL. Returns EXIT_OK for a 2xx answer, whose body is appended to *body. Else
+ * an exit code, after a sentence on stderr. */
+int client_call(
+	struct client *c, const char *method, const char *path, const char *json, struct buf *body);
+/* A GET straight into a file. */
+int client_download(struct client *c, const char *path, FILE *into);
+
+#endif
