@@ -1,0 +1,52 @@
+/* Addresses to lines and inlined calls, by DWARF. The entries of each unit that holds an asked
+ * address are walked once, for all its addresses together. */
+#ifndef PFL_READER_DWARF_H
+#define PFL_READER_DWARF_H
+
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define DWARF_NO_SCOPE UINT32_MAX
+
+/* A function, or an inlined call in one. */
+struct dwarf_scope {
+	Dwarf_Die die;
+	uint32_t parent; /* the scope it was inlined into; DWARF_NO_SCOPE: a function of its own */
+	uint32_t unit;
+	uint32_t name; /* for the caller: where it put the name; 0 at first */
+	bool inlined;
+};
+
+struct dwarf {
+	Dwarf *dbg;
+	const uint64_t *addrs; /* ascending */
+	uint32_t count;
+	uint32_t *unit_of;  /* [count]: index into units + 1; 0: none */
+	uint32_t *scope_of; /* [count]: the innermost scope, or DWARF_NO_SCOPE */
+	Dwarf_Die *units;
+	uint32_t unit_count, unit_room;
+	struct dwarf_scope *scopes;
+	uint32_t scope_count, scope_room;
+	uint64_t steps;
+	uint64_t deadline_cpu_ns; /* of this process; 0: none */
+	bool cut;                 /* the deadline or a cap was reached: some scopes are missing */
+};
+
+/* elf: of the file with the debug sections, lent. -EBADMSG: libdw refuses them. */
+int dwarf_open(
+	struct dwarf *d, Elf *elf, const uint64_t *addrs, uint32_t count, uint64_t deadline_cpu_ns);
+void dwarf_done(struct dwarf *d);
+/* Fills in unit_of and scope_of. */
+int dwarf_find_scopes(struct dwarf *d);
+
+/* The name of the scope as in the file: a linkage name, which wants demangling, or a plain one;
+ * NULL. */
+const char *dwarf_scope_name(struct dwarf_scope *s);
+/* Where the scope was called from, for an inlined one. File "" and line 0: not known. */
+void dwarf_scope_call(
+	struct dwarf *d, struct dwarf_scope *s, const char **ret_file, uint32_t *ret_line);
+/* The line that address i belongs to. */
+void dwarf_line(struct dwarf *d, uint32_t i, const char **ret_file, uint32_t *ret_line);
+
+#endif

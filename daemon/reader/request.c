@@ -1,0 +1,345 @@
+#include "daemon/reader/request.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "daemon/reader/answer.h"
+#include "daemon/reader/dwarf.h"
+#include "daemon/reader/image.h"
+#include "daemon/reader/plt.h"
+#include "daemon/reader/symtab.h"
+
+/* One batch on its way. */
+struct job {
+	const struct reader_request *req;
+	struct image img, debug;
+	bool has_debug; /* one that matches */
+	uint64_t *addrs;
+	struct symtab symbols;
+	struct plt_stub *stubs; /* of the addresses that lie in one; ascending, each once */
+	uint32_t stub_count;
+	struct dwarf dwarf;
+	bool has_dwarf;
+	uint64_t cpu_ns;
+	uint32_t flags;
+	struct answer out;
+};
+
+static int read_addrs(struct job *j, int fd)
+{
+	size_t bytes = (size_t)j->req->addr_count * sizeof(uint64_t), got = 0;
+
+	j->addrs = malloc(bytes ? bytes : 1);
+	if (!j->addrs)
+		return -ENOMEM;
+	while (got < bytes) {
+		ssize_t n = pread(fd, (char *)j->addrs + got, bytes - got, (off_t)got);
+		if (n <= 0)
+			return n < 0 ? -errno : -EINVAL;
+		got += (size_t)n;
+	}
+	for (uint32_t i = 1; i < j->req->addr_count; i++)
+		if (j->addrs[i - 1] > j->addrs[i])
+			return -EINVAL;
+	return 0;
+}
+
+static int open_files(struct job *j, const int *fds)
+{
+	int r = image_open(fds[0], &j->img);
+
+	if (r < 0 || !(j->req->flags & READER_WITH_DEBUG))
+		return r;
+	if (image_open(fds[1], &j->debug) == 0) {
+		j->has_debug = image_debug_matches(&j->img, &j->debug);
+		if (!j->has_debug)
+			image_done(&j->debug);
+	}
+	if (!j->has_debug)
+		j->flags |= READER_FLAG_DEBUG_MISMATCH;
+	return 0;
+}
+
+static int find_symbols(struct job *j)
+{
+	int r = symtab_init(&j->symbols, &j->img, j->addrs, j->req->addr_count);
+
+	if (r == 0)
+		r = symtab_add(&j->symbols, j->has_debug ? &j->debug : NULL);
+	if (r < 0)
+		return r;
+	symtab_finish(&j->symbols);
+	if (j->symbols.has_symtab)
+		j->flags |= READER_FLAG_HAS_SYMTAB;
+	if (j->symbols.has_debugdata)
+		j->flags |= READER_FLAG_HAS_DEBUGDATA;
+	return 0;
+}
+
+static int find_stubs(struct job *j)
+{
+	struct plt_stub s;
+
+	for (uint32_t i = 0; i < j->req->addr_count; i++) {
+		if (j->symbols.hits[i].name || !plt_stub_at(&j->img, j->addrs[i], &s))
+			continue;
+		if (j->stub_count > 0 && j->stubs[j->stub_count - 1].start == s.start)
+			continue;
+		if (!j->stubs)
+			j->stubs = calloc(j->req->addr_count, sizeof(*j->stubs));
+		if (!j->stubs)
+			return -ENOMEM;
+		j->stubs[j->stub_count++] = s;
+	}
+	plt_name_stubs(&j->img, j->stubs, j->stub_count);
+	return 0;
+}
+
+static uint64_t cpu_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Symbols are still worth having where the DWARF is not. */
+static int find_inlines(struct job *j)
+{
+	const struct image *from = j->has_debug && image_has_dwarf(&j->debug) ? &j->debug : &j->img;
+	int r;
+
+	if (!image_has_dwarf(from))
+		return 0;
+	j->flags |= READER_FLAG_HAS_DWARF;
+	if (j->req->op != READER_INLINES)
+		return 0;
+	r = dwarf_open(&j->dwarf, from->elf, j->addrs, j->req->addr_count,
+		j->cpu_ns ? cpu_now_ns() + j->cpu_ns : 0);
+	if (r == -EBADMSG)
+		j->flags |= READER_FLAG_DWARF_BROKEN;
+	if (r < 0)
+		return r == -EBADMSG ? 0 : r;
+	j->has_dwarf = true;
+	r = dwarf_find_scopes(&j->dwarf);
+	if (j->dwarf.cut)
+		j->flags |= READER_FLAG_DWARF_CUT;
+	return r;
+}
+
+static uint32_t scope_name(struct job *j, struct dwarf_scope *s)
+{
+	const char *name;
+
+	if (s->name == 0) {
+		name = dwarf_scope_name(s);
+		s->name = name ? answer_symbol(&j->out, name, "") : 0;
+	}
+	return s->name;
+}
+
+static uint32_t file_name(struct job *j, const char *file)
+{
+	return answer_string(&j->out, file, strlen(file));
+}
+
+/* The frame of the function that holds the code. Its symbol says more than its DWARF: "name.cold".
+ */
+static void put_function(struct job *j, uint32_t i, uint32_t dwarf_name,
+	const struct plt_stub *stub, struct reader_frame *f)
+{
+	const struct symbol *s = &j->symbols.hits[i];
+
+	f->inlined = 0;
+	f->name = dwarf_name;
+	if (s->name) {
+		f->name = answer_symbol(&j->out, s->name, "");
+		f->start = s->start;
+		f->size = s->size;
+	} else if (stub) {
+		f->name = stub->name ? answer_symbol(&j->out, stub->name, "@plt")
+				     : answer_string(&j->out, "[plt]", 5);
+		f->start = stub->start;
+		f->size = stub->bytes;
+	}
+	if (f->name)
+		answer_frame(&j->out, f);
+}
+
+static void put_address(struct job *j, uint32_t i, const struct plt_stub *stub)
+{
+	uint32_t scope = DWARF_NO_SCOPE, dwarf_name = 0;
+	struct reader_frame f = {0};
+	const char *file;
+
+	answer_next_address(&j->out);
+	if (j->has_dwarf) {
+		dwarf_line(&j->dwarf, i, &file, &f.line);
+		f.file = file_name(j, file);
+		scope = j->dwarf.scope_of[i];
+	}
+	while (scope != DWARF_NO_SCOPE) {
+		struct dwarf_scope *s = &j->dwarf.scopes[scope];
+		dwarf_name = scope_name(j, s);
+		scope = s->parent;
+		if (!s->inlined)
+			break;
+		f.inlined = 1;
+		f.name = dwarf_name ? dwarf_name : answer_string(&j->out, "[inlined]", 9);
+		answer_frame(&j->out, &f);
+		memset(&f, 0, sizeof(f));
+		dwarf_scope_call(&j->dwarf, s, &file, &f.line);
+		f.file = file_name(j, file);
+		dwarf_name = 0;
+	}
+	put_function(j, i, dwarf_name, stub, &f);
+}
+
+static int put_answer(struct job *j, struct reader_reply *reply)
+{
+	uint32_t next = 0;
+	int r = answer_init(&j->out, !!(j->req->flags & READER_WITH_RAW_NAMES));
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < j->req->addr_count; i++) {
+		const struct plt_stub *stub = NULL;
+		while (next < j->stub_count &&
+			j->addrs[i] - j->stubs[next].start >= j->stubs[next].bytes &&
+			j->addrs[i] > j->stubs[next].start)
+			next++;
+		if (next < j->stub_count && j->addrs[i] >= j->stubs[next].start)
+			stub = &j->stubs[next];
+		put_address(j, i, stub);
+	}
+	return answer_to_memfd(&j->out, &reply->fd, &reply->head.bytes);
+}
+
+static int handle_names(struct job *j, const int *fds, struct reader_reply *reply)
+{
+	int r = read_addrs(j, fds[j->req->flags & READER_WITH_DEBUG ? 2 : 1]);
+
+	if (r == 0)
+		r = open_files(j, fds);
+	if (r == 0)
+		r = find_symbols(j);
+	if (r == 0)
+		r = find_stubs(j);
+	if (r == 0)
+		r = find_inlines(j);
+	return r == 0 ? put_answer(j, reply) : r;
+}
+
+static int handle_debuglink(struct job *j, const int *fds, struct reader_reply *reply)
+{
+	struct reader_debuglink link = {0};
+	const struct image *from;
+	GElf_Shdr sh;
+	int r = open_files(j, fds);
+
+	if (r < 0)
+		return r;
+	from = j->has_debug ? &j->debug : &j->img;
+	link.build_id_bytes =
+		(uint32_t)image_build_id(&j->img, link.build_id, sizeof(link.build_id));
+	if (!image_debuglink(&j->img, link.name, sizeof(link.name), &link.crc))
+		link.name[0] = 0;
+	if (image_section_of_type(from, SHT_SYMTAB, &sh))
+		j->flags |= READER_FLAG_HAS_SYMTAB;
+	if (image_has_dwarf(from))
+		j->flags |= READER_FLAG_HAS_DWARF;
+	reply->head.bytes = sizeof(link);
+	return answer_seal(&link, sizeof(link), &reply->fd);
+}
+
+static void job_done(struct job *j)
+{
+	answer_done(&j->out);
+	dwarf_done(&j->dwarf);
+	symtab_done(&j->symbols);
+	image_done(&j->debug);
+	image_done(&j->img);
+	free(j->stubs);
+	free(j->addrs);
+}
+
+static bool request_is_sound(const struct reader_request *req, size_t fd_count)
+{
+	size_t files = req->flags & READER_WITH_DEBUG ? 2 : 1;
+
+	switch (req->op) {
+	case READER_PING: return fd_count == 0;
+	case READER_DEBUGLINK: return fd_count == files;
+	case READER_SYMBOLS:
+	case READER_INLINES: return fd_count == files + 1 && req->addr_count <= READER_ADDRS_MAX;
+	default: return false;
+	}
+}
+
+void reader_handle(const struct reader_request *req, const int *fds, size_t fd_count,
+	uint64_t cpu_ns, struct reader_reply *reply)
+{
+	struct job j = {.req = req, .cpu_ns = cpu_ns, .symbols = {.debugdata_fd = -1}};
+	int r = 0;
+
+	*reply = (struct reader_reply){.head = {.version = READER_VERSION}, .fd = -1};
+	if (req->version != READER_VERSION || !request_is_sound(req, fd_count))
+		r = -EINVAL;
+	else if (req->op == READER_DEBUGLINK)
+		r = handle_debuglink(&j, fds, reply);
+	else if (req->op != READER_PING)
+		r = handle_names(&j, fds, reply);
+	job_done(&j);
+	reply->head.status = r;
+	reply->head.flags = j.flags;
+}
+
+/* Whatever a file makes the libraries do, it ends: the signals of both timers end the process. */
+static void set_timers(unsigned cpu_seconds, unsigned wall_seconds)
+{
+	struct itimerval cpu = {.it_value = {.tv_sec = cpu_seconds}};
+	struct itimerval wall = {.it_value = {.tv_sec = wall_seconds}};
+
+	setitimer(ITIMER_PROF, &cpu, NULL);
+	setitimer(ITIMER_REAL, &wall, NULL);
+}
+
+static int serve_one(int sock, unsigned cpu_seconds)
+{
+	struct reader_request req;
+	struct reader_reply reply;
+	int fds[READER_FDS_MAX];
+	size_t fd_count = READER_FDS_MAX;
+	ssize_t n = io_recv_fds(sock, &req, sizeof(req), fds, &fd_count);
+
+	if (n <= 0)
+		return n < 0 ? (int)n : -EPIPE;
+	set_timers(cpu_seconds, READER_WALL_SECONDS);
+	if ((size_t)n == sizeof(req))
+		reader_handle(&req, fds, fd_count, cpu_seconds * 500000000ull, &reply);
+	else
+		reply = (struct reader_reply){
+			.head = {.version = READER_VERSION, .status = -EINVAL}, .fd = -1};
+	set_timers(0, 0);
+	for (size_t i = 0; i < fd_count; i++)
+		close(fds[i]);
+	n = io_send_fds(sock, &reply.head, sizeof(reply.head), &reply.fd, reply.fd >= 0);
+	if (reply.fd >= 0)
+		close(reply.fd);
+	return n < 0 ? (int)n : 0;
+}
+
+int reader_serve(int sock, unsigned cpu_seconds)
+{
+	int r;
+
+	while ((r = serve_one(sock, cpu_seconds)) == 0)
+		;
+	return r == -EPIPE || r == -ECONNRESET ? 0 : r;
+}
