@@ -1,0 +1,241 @@
+/* The process table of a session, fed with records; /proc and modules are fakes linked in their
+ * place. */
+#include "daemon/run/process.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+/* ---- fakes of the stages below ---- */
+
+struct space {
+	pid_t pid;
+	unsigned maps, reads;
+};
+static int spaces_alive;
+static struct procinfo proc_answer;
+static int proc_error;
+
+int space_new(struct modules *ms, pid_t pid, struct space **ret)
+{
+	*ret = calloc(1, sizeof(**ret));
+	(*ret)->pid = pid;
+	spaces_alive++;
+	return 0;
+}
+
+void space_free(struct space *s)
+{
+	if (s)
+		spaces_alive--;
+	free(s);
+}
+
+int space_read(struct space *s, pid_t tid)
+{
+	s->reads++;
+	return proc_error;
+}
+
+int space_map(struct space *s, uint64_t start, uint64_t end, uint64_t pgoff, dev_t dev,
+	uint64_t inode, const char *path)
+{
+	s->maps++;
+	return 0;
+}
+
+void space_clear(struct space *s)
+{
+	s->maps = 0;
+}
+
+int space_clone(const struct space *from, pid_t pid, struct space **ret)
+{
+	space_new(NULL, pid, ret);
+	(*ret)->maps = from->maps;
+	return 0;
+}
+
+void unwinder_forget(struct unwinder *u, struct space *s)
+{
+}
+
+int procinfo_read(struct broker *b, pid_t pid, struct procinfo *ret)
+{
+	*ret = proc_answer;
+	return proc_error;
+}
+
+int procinfo_read_stat(struct broker *b, pid_t pid, struct procinfo *ret)
+{
+	return procinfo_read(b, pid, ret);
+}
+
+/* ---- */
+
+static struct processes *table;
+
+static int set_up(void **state)
+{
+	memset(&proc_answer, 0, sizeof(proc_answer));
+	strcpy(proc_answer.comm, "asked");
+	proc_answer.start_ticks = 77;
+	proc_answer.uid = 1000;
+	proc_answer.threads = 1;
+	proc_error = 0;
+	return processes_new(NULL, NULL, NULL, &table);
+}
+
+static int tear_down(void **state)
+{
+	processes_free(table);
+	table = NULL;
+	return spaces_alive != 0;
+}
+
+static void send(enum sideband_kind kind, pid_t pid, pid_t tid, pid_t ppid, const char *text)
+{
+	struct sideband s = {
+		.kind = kind, .pid = pid, .tid = tid, .ppid = ppid, .ptid = ppid, .text = text};
+
+	processes_sideband(table, &s);
+}
+
+static void unknown_process_is_read_from_proc(void **state)
+{
+	struct process *p = processes_get(table, 10, 10);
+
+	assert_string_equal(p->comm, "asked");
+	assert_int_equal(p->start_ticks, 77);
+	assert_int_equal(p->uid, 1000);
+	assert_int_equal(p->space->reads, 1);
+	assert_ptr_equal(processes_get(table, 10, 11), p);
+}
+
+static void process_that_is_gone_has_an_empty_space(void **state)
+{
+	struct process *p;
+
+	proc_error = -ESRCH;
+	p = processes_get(table, 10, 10);
+	assert_non_null(p);
+	assert_int_equal(p->start_ticks, 0);
+	assert_int_equal(p->uid, (uid_t)-1);
+}
+
+static void forked_child_has_the_parents_mappings(void **state)
+{
+	struct process *parent = processes_get(table, 10, 10), *child;
+
+	send(SIDEBAND_MMAP, 10, 10, 0, "/lib/x.so");
+	assert_int_equal(parent->space->maps, 1);
+	send(SIDEBAND_FORK, 20, 20, 10, "");
+	child = processes_find(table, 20);
+	assert_non_null(child);
+	assert_int_equal(child->space->maps, 1);
+	assert_string_equal(child->comm, "asked");
+	assert_int_equal(child->space->reads, 0);
+}
+
+static void exec_starts_with_an_empty_space(void **state)
+{
+	struct process *p = processes_get(table, 10, 10);
+
+	send(SIDEBAND_MMAP, 10, 10, 0, "/bin/old");
+	send(SIDEBAND_EXEC, 10, 10, 0, "new");
+	assert_int_equal(p->space->maps, 0);
+	assert_string_equal(p->comm, "new");
+	assert_false(p->asked);
+}
+
+static void exec_of_an_unknown_process_needs_no_proc(void **state)
+{
+	send(SIDEBAND_EXEC, 30, 30, 0, "brief");
+	send(SIDEBAND_MMAP, 30, 30, 0, "/bin/brief");
+	assert_int_equal(processes_find(table, 30)->space->reads, 0);
+	assert_int_equal(processes_find(table, 30)->space->maps, 1);
+}
+
+static void exit_of_the_last_thread_forgets_the_process(void **state)
+{
+	processes_get(table, 10, 10);
+	send(SIDEBAND_FORK, 10, 11, 10, "");
+	send(SIDEBAND_EXIT, 10, 10, 1, "");
+	assert_non_null(processes_find(table, 10)); /* a worker goes on */
+	assert_true(processes_find(table, 10)->leader_exited);
+	send(SIDEBAND_EXIT, 10, 11, 1, "");
+	assert_null(processes_find(table, 10));
+}
+
+static void sweep_forgets_what_records_did_not_tell(void **state)
+{
+	processes_get(table, 10, 10)->threads = 5;
+	processes_get(table, 12, 12);
+	send(SIDEBAND_EXIT, 10, 10, 1, "");
+	proc_error = -ESRCH;
+	processes_sweep(table);
+	assert_null(processes_find(table, 10));
+	assert_non_null(processes_find(table, 12)); /* its leader has not exited */
+}
+
+static void reused_pid_is_another_process(void **state)
+{
+	processes_get(table, 10, 10);
+	send(SIDEBAND_MMAP, 10, 10, 0, "/bin/first");
+	send(SIDEBAND_FORK, 10, 10, 99, "");
+	assert_int_equal(processes_find(table, 10)->space->maps, 0);
+	assert_int_equal(processes_find(table, 10)->tree_index, -1);
+}
+
+static void comm_of_a_thread_is_not_the_process(void **state)
+{
+	processes_get(table, 10, 10);
+	send(SIDEBAND_COMM, 10, 11, 0, "worker");
+	assert_string_equal(processes_find(table, 10)->comm, "asked");
+	send(SIDEBAND_COMM, 10, 10, 0, "renamed");
+	assert_string_equal(processes_find(table, 10)->comm, "renamed");
+}
+
+static void process_outside_our_namespace_is_one_entry(void **state)
+{
+	struct process *p = processes_get(table, 0, 0);
+
+	assert_string_equal(p->comm, "[other pid namespace]");
+	assert_int_equal(p->space->reads, 0);
+}
+
+static void forty_thousand_short_processes_leave_nothing(void **state)
+{
+	processes_get(table, 10, 10);
+	for (pid_t pid = 100; pid < 40100; pid++) {
+		send(SIDEBAND_FORK, pid, pid, 10, "");
+		send(SIDEBAND_EXEC, pid, pid, 0, "brief");
+		send(SIDEBAND_EXIT, pid, pid, 10, "");
+	}
+	assert_int_equal(processes_count(table), 1);
+	assert_int_equal(spaces_alive, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(unknown_process_is_read_from_proc),
+		TEST(process_that_is_gone_has_an_empty_space),
+		TEST(forked_child_has_the_parents_mappings),
+		TEST(exec_starts_with_an_empty_space),
+		TEST(exec_of_an_unknown_process_needs_no_proc),
+		TEST(exit_of_the_last_thread_forgets_the_process),
+		TEST(sweep_forgets_what_records_did_not_tell),
+		TEST(reused_pid_is_another_process),
+		TEST(comm_of_a_thread_is_not_the_process),
+		TEST(process_outside_our_namespace_is_one_entry),
+		TEST(forty_thousand_short_processes_leave_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}
