@@ -8,6 +8,7 @@
 
 #include "base/io.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "daemon/run/naming.h"
 
 #define JIT_REFRESH_S 2
@@ -88,6 +89,18 @@ static void mark_stored(struct sampler *s, void *arg)
 	forget_old_finals(s);
 }
 
+/* Sessions whose file the store has let go of by age or size; map holds the ids that are there. */
+static void forget_expired(struct sampler *s, void *arg)
+{
+	struct session **all;
+	unsigned count;
+
+	all = sampler_sessions(s, &count);
+	for (unsigned i = count; i-- > 0;)
+		if (all[i]->stored && !all[i]->final && !map_get(arg, all[i]->id, NULL))
+			sampler_remove_session(s, all[i]);
+}
+
 #define JIT_MAX 256
 struct jit_list {
 	struct {
@@ -140,6 +153,23 @@ static bool save(struct keeper *k, uint64_t id, const struct profile *raw, bool 
 	return true;
 }
 
+static int note_id(const struct profile *head, void *arg)
+{
+	return map_set(arg, head->meta.session_id, 1);
+}
+
+static void expire(struct keeper *k)
+{
+	struct map *there;
+
+	store_expire(k->store);
+	if (map_new(64, &there) < 0)
+		return;
+	if (store_list(k->store, note_id, there) == 0)
+		sampler_call(k->sampler, forget_expired, there);
+	map_free(there);
+}
+
 /* One pass; running: running sessions too. */
 static void save_all(struct keeper *k, bool running)
 {
@@ -156,7 +186,7 @@ static void save_all(struct keeper *k, bool running)
 	}
 	free(p);
 	if (some)
-		store_expire(k->store);
+		expire(k);
 }
 
 static void refresh_jit(struct keeper *k)

@@ -1,0 +1,250 @@
+/* Names on the frames of a profile; the look-up itself is a fake. */
+#include "daemon/run/naming.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "daemon/run/meta.h"
+
+/* ---- the fake: module frames are "m<addr>", with an inlined "in<addr>" when wanted ---- */
+
+static int module_error, module_calls, releases, refs;
+static bool hidden;
+
+struct module *module_ref(struct module *m)
+{
+	refs++;
+	return m;
+}
+
+void module_unref(struct module *m)
+{
+	if (m)
+		refs--;
+}
+
+struct answer {
+	char text[64][2][24];
+	struct name_frame frames[128];
+	uint32_t starts[65];
+};
+
+static int answer_for(const char *prefix, const uint64_t *addrs, uint32_t count, bool inlines,
+	struct name_answer *ret)
+{
+	struct answer *a = calloc(1, sizeof(*a));
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (i)
+			assert_true(addrs[i] > addrs[i - 1]); /* sorted, each once */
+		a->starts[i] = n;
+		if (addrs[i] == 666)
+			continue; /* no name */
+		if (inlines) {
+			snprintf(a->text[i][0], 24, "in%llu", (unsigned long long)addrs[i]);
+			a->frames[n].file = "in.c";
+			a->frames[n].line = 7;
+			a->frames[n].inlined = true;
+			a->frames[n++].name = a->text[i][0];
+		}
+		/* two addresses of one function share its name */
+		snprintf(a->text[i][1], 24, "%s%llu", prefix, (unsigned long long)addrs[i] / 10);
+		a->frames[n].file = "";
+		a->frames[n++].name = a->text[i][1];
+	}
+	a->starts[count] = n;
+	*ret = (struct name_answer){
+		.count = count, .starts = a->starts, .frames = a->frames, .owner = a};
+	return 0;
+}
+
+int names_of_module(struct names *n, struct module *m, const uint64_t *addrs, uint32_t count,
+	enum names_want want, struct name_answer *ret)
+{
+	module_calls++;
+	return module_error ? module_error
+			    : answer_for("m", addrs, count, want == NAMES_INLINES, ret);
+}
+
+int names_of_kernel(struct names *n, const uint64_t *addrs, uint32_t count, struct name_answer *ret)
+{
+	return answer_for("k", addrs, count, false, ret);
+}
+
+int names_of_jit(struct names *n, pid_t pid, uint64_t start, const uint64_t *addrs, uint32_t count,
+	struct name_answer *ret)
+{
+	assert_int_equal(pid, 42);
+	assert_int_equal(start, 4200);
+	return answer_for("j", addrs, count, false, ret);
+}
+
+bool names_kernel_hidden(struct names *n)
+{
+	return hidden;
+}
+
+void names_release(struct name_answer *a)
+{
+	if (a->owner)
+		releases++;
+	free(a->owner);
+	memset(a, 0, sizeof(*a));
+}
+
+/* ---- */
+
+static const struct profile_frame frames[] = {
+	{.kind = FRAME_ROOT}, {.kind = FRAME_USER, .module = 0, .addr = 105},
+	{.kind = FRAME_KERNEL, .addr = 200}, {.kind = FRAME_USER, .module = 0, .addr = 101},
+	{.kind = FRAME_JIT, .module = 0, .addr = 300},
+	{.kind = FRAME_USER, .module = 0, .addr = 666}, {.kind = FRAME_SPECIAL},
+	{.kind = FRAME_USER, .module = 1, .addr = 101}, /* a file that is gone: no handle */
+};
+#define FRAMES (sizeof(frames) / sizeof(*frames))
+
+static struct profile *raw;
+
+static int set_up(void **state)
+{
+	module_error = module_calls = releases = refs = 0;
+	hidden = false;
+	assert_int_equal(profile_new(&raw), 0);
+	raw->frames = calloc(FRAMES, sizeof(*frames));
+	memcpy(raw->frames, frames, sizeof(frames));
+	raw->frame_count = FRAMES;
+	raw->modules = calloc(2, sizeof(*raw->modules));
+	raw->module_count = 2;
+	raw->modules[0].handle = raw; /* any pointer */
+	raw->processes = calloc(1, sizeof(*raw->processes));
+	raw->process_count = 1;
+	raw->processes[0] = (struct profile_process){.pid = 42, .start_ticks = 4200};
+	raw->meta.name = meta_text(raw, "kept");
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	raw->modules[0].handle = NULL;
+	profile_unref(raw);
+	return 0;
+}
+
+static const char *name_of(const struct profile *p, uint32_t frame, uint32_t k)
+{
+	assert_true(p->name_starts[frame] + k < p->name_starts[frame + 1]);
+	return profile_text(p, p->name_frames[p->name_starts[frame] + k].name);
+}
+
+static uint32_t names_at(const struct profile *p, uint32_t frame)
+{
+	return p->name_starts[frame + 1] - p->name_starts[frame];
+}
+
+static void each_kind_is_asked_where_it_belongs(void **state)
+{
+	struct profile *p;
+
+	assert_int_equal(naming_apply(NULL, raw, NAMES_PLAIN, &p), 0);
+	assert_string_equal(name_of(p, 1, 0), "m10");
+	assert_string_equal(name_of(p, 3, 0), "m10");
+	assert_string_equal(name_of(p, 2, 0), "k20");
+	assert_string_equal(name_of(p, 4, 0), "j30");
+	assert_int_equal(module_calls, 1);
+	assert_int_equal(releases, 3);
+	assert_string_equal(profile_text(p, p->meta.name), "kept");
+	profile_unref(p);
+}
+
+static void frames_without_a_name_are_counted(void **state)
+{
+	struct profile *p;
+
+	assert_int_equal(naming_apply(NULL, raw, NAMES_PLAIN, &p), 0);
+	assert_int_equal(names_at(p, 5), 0);
+	assert_int_equal(names_at(p, 7), 0);
+	assert_int_equal(p->ledger.frames_unnamed, 2);
+	assert_int_equal(raw->ledger.frames_unnamed, 0);
+	assert_null(raw->name_starts);
+	profile_unref(p);
+}
+
+static void same_name_is_kept_once(void **state)
+{
+	struct profile *p;
+
+	assert_int_equal(naming_apply(NULL, raw, NAMES_PLAIN, &p), 0);
+	assert_int_equal(
+		p->name_frames[p->name_starts[1]].name, p->name_frames[p->name_starts[3]].name);
+	profile_unref(p);
+}
+
+static void inline_frames_come_innermost_first(void **state)
+{
+	struct profile *p;
+
+	assert_int_equal(naming_apply(NULL, raw, NAMES_INLINES, &p), 0);
+	assert_int_equal(names_at(p, 1), 2);
+	assert_string_equal(name_of(p, 1, 0), "in105");
+	assert_string_equal(name_of(p, 1, 1), "m10");
+	assert_int_equal(p->name_frames[p->name_starts[1]].inlined, 1);
+	assert_int_equal(p->name_frames[p->name_starts[1]].line, 7);
+	assert_string_equal(profile_text(p, p->name_frames[p->name_starts[1]].file), "in.c");
+	profile_unref(p);
+}
+
+static void unreadable_module_leaves_the_rest_named(void **state)
+{
+	struct profile *p;
+
+	module_error = -EIO;
+	assert_int_equal(naming_apply(NULL, raw, NAMES_PLAIN, &p), 0);
+	assert_int_equal(names_at(p, 1), 0);
+	assert_string_equal(name_of(p, 2, 0), "k20");
+	assert_int_equal(p->ledger.frames_unnamed, 4);
+	profile_unref(p);
+}
+
+static void hidden_kernel_names_are_said(void **state)
+{
+	struct profile *p;
+
+	hidden = true;
+	assert_int_equal(naming_apply(NULL, raw, NAMES_PLAIN, &p), 0);
+	assert_non_null(strstr(profile_text(p, p->meta.warnings), "kptr_restrict"));
+	profile_unref(p);
+}
+
+static void empty_profile_is_fine(void **state)
+{
+	struct profile *empty, *p;
+
+	assert_int_equal(profile_new(&empty), 0);
+	assert_int_equal(naming_apply(NULL, empty, NAMES_PLAIN, &p), 0);
+	assert_int_equal(p->name_starts[0], 0);
+	profile_unref(p);
+	profile_unref(empty);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_kind_is_asked_where_it_belongs),
+		TEST(frames_without_a_name_are_counted),
+		TEST(same_name_is_kept_once),
+		TEST(inline_frames_come_innermost_first),
+		TEST(unreadable_module_leaves_the_rest_named),
+		TEST(hidden_kernel_names_are_said),
+		TEST(empty_profile_is_fine),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}
