@@ -94,10 +94,11 @@ static void forget_expired(struct sampler *s, void *arg)
 {
 	struct session **all;
 	unsigned count;
+	uint64_t there;
 
 	all = sampler_sessions(s, &count);
 	for (unsigned i = count; i-- > 0;)
-		if (all[i]->stored && !all[i]->final && !map_get(arg, all[i]->id, NULL))
+		if (all[i]->stored && !all[i]->final && !map_get(arg, all[i]->id, &there))
 			sampler_remove_session(s, all[i]);
 }
 
