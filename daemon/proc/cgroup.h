@@ -5,24 +5,34 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+#include "base/buf.h"
 #include "daemon/broker/client.h"
 
 #define CGROUP_PATH_BYTES 4096
+#define CONTAINER_ID_LEN  64
 
 /* The v2 path out of the text of /proc/PID/cgroup ("0::/a/b"). -ENOENT: no v2 line. */
 int cgroup_parse(const char *text, size_t len, char *ret_path, size_t path_bytes);
+/* Of a process. -ESRCH: gone. */
 int cgroup_of(struct broker *b, pid_t pid, char *ret_path, size_t path_bytes);
 
-/* "nginx.service" out of "/system.slice/nginx.service/worker"; false: none. */
+/* "nginx.service" out of "/system.slice/nginx.service/worker"; false: none. The innermost one, so
+ * that a user's own service is found below user@1000.service. Scopes count, slices do not. */
 bool cgroup_unit(const char *path, char *ret_unit, size_t unit_bytes);
-/* The 64 hex digits of a container out of docker, containerd, cri-o, podman and kubernetes paths. */
-bool cgroup_container(const char *path, char ret_id[65]);
+/* The 64 hex digits of a container out of docker, containerd, cri-o, podman and kubernetes paths;
+ * of nested ones the innermost. */
+bool cgroup_container(const char *path, char ret_id[CONTAINER_ID_LEN + 1]);
 
-/* Walks all cgroups depth-first. fn's result other than 0 ends the walk and is returned. */
+/* Walks all cgroups depth-first, the root ("/") first. fn's result other than 0 ends the walk and
+ * is returned. Those that vanish meanwhile are passed over. */
 typedef int (*cgroup_fn)(const char *path, void *arg);
 int cgroup_walk(struct broker *b, cgroup_fn fn, void *arg);
-/* The path of a unit or of a container by id prefix (12 digits at least, or unique).
- * -ENOENT: none; -EEXIST: several containers begin so. */
+/* The same below path, itself included. -ENOENT: there is none. */
+int cgroup_walk_from(struct broker *b, const char *path, cgroup_fn fn, void *arg);
+/* The path of a unit ("nginx" is "nginx.service"; a slice is found too) or of a container by id
+ * prefix (12 digits at least, or unique). A unit that several users' managers have: the one nearest
+ * to the root. -ENOENT: none; -EEXIST: several containers begin so; -EINVAL: no unit name, no hex
+ * digits. */
 int cgroup_find_unit(struct broker *b, const char *unit, char *ret_path, size_t path_bytes);
 int cgroup_find_container(struct broker *b, const char *id, char *ret_path, size_t path_bytes);
 
