@@ -1,7 +1,8 @@
 /* One capture: the events of a target, their rings, and the rounds that read them. Sampler thread.
  *
- * A round takes the heads of the sample rings, then drains the sideband, and hands all records out in the
- * order of their time, so that an address space is neither older nor newer than the sample. */
+ * A round takes the heads of the sample rings, then drains the sideband, and hands all records out
+ * in the order of their time, so that an address space is neither older nor newer than the sample.
+ */
 #ifndef PFL_SAMPLE_COLLECT_H
 #define PFL_SAMPLE_COLLECT_H
 
@@ -18,13 +19,15 @@ struct capture;
 struct capture_stats {
 	enum capture_plan plan;
 	unsigned fds, rings;
-	size_t ring_bytes;	/* per CPU, as granted */
-	double ring_peak;	/* share of the fullest ring at its fullest, since the start */
+	size_t ring_bytes; /* per CPU, as granted */
+	double ring_peak;  /* share of the fullest ring at its fullest, since the start */
 	uint64_t records, samples, lost, throttled, unknown, malformed_bytes;
 	uint64_t sideband_lost;
-	uint64_t filtered;	/* samples of processes outside the target */
-	uint64_t counted[EVENTS_MAX]; /* the kernel's own counts of the events (occurrences or ns) */
-	unsigned task_errors;	/* threads that could not be opened (gone meanwhile are not counted) */
+	uint64_t filtered; /* samples of processes outside the target */
+	uint64_t
+		counted[EVENTS_MAX]; /* the kernel's own counts of the events (occurrences or ns) */
+	unsigned
+		task_errors; /* threads that could not be opened (gone meanwhile are not counted) */
 };
 
 struct capture_sink {
@@ -34,10 +37,10 @@ struct capture_sink {
 	void *arg;
 };
 
-/* Opens all, started. message gets a sentence on failure. -ESRCH: no such process; -EACCES/-EPERM: may
- * not; -EMFILE: too many threads for the descriptors; -EINVAL: rate above the kernel's. */
-int capture_new(struct broker *b, const struct target_spec *target, const struct capture_options *options,
-	struct capture **ret_capture, struct buf *message);
+/* Opens all, started. message gets a sentence on failure. -ESRCH: no such process; -EACCES/-EPERM:
+ * may not; -EMFILE: too many threads for the descriptors; -EINVAL: rate above the kernel's. */
+int capture_new(struct broker *b, const struct target_spec *target,
+	const struct capture_options *options, struct capture **ret_capture, struct buf *message);
 /* Stops and closes the events; the last records are still there for one more capture_round(). */
 void capture_stop(struct capture *c);
 void capture_free(struct capture *c);
@@ -47,7 +50,8 @@ AUTO_FREE_FN(struct capture, capture_free)
 int capture_watch(struct capture *c, int epoll_fd, void *data);
 /* Reads and hands out what is there. Returns the records, or a negative errno. */
 int capture_round(struct capture *c, const struct capture_sink *sink);
-/* Every second or so: new processes of a command, CPUs that came back, whether the target is gone. */
+/* Every second or so: new processes of a command, CPUs that came back, whether the target is gone.
+ */
 int capture_refresh(struct capture *c);
 bool capture_target_gone(const struct capture *c);
 void capture_get_stats(struct capture *c, struct capture_stats *ret_stats);

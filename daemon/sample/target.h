@@ -14,16 +14,16 @@ enum target_kind { TARGET_ALL, TARGET_PIDS, TARGET_COMMAND, TARGET_CGROUP };
 /* Units and containers are resolved to their cgroup before. */
 struct target_spec {
 	enum target_kind kind;
-	pid_t *pids;	  /* TARGET_PIDS; owned by whoever made it */
+	pid_t *pids; /* TARGET_PIDS; owned by whoever made it */
 	size_t pid_count;
 	char command[64]; /* TARGET_COMMAND: comm, all processes so named, later ones too */
 	char cgroup[4096];
-	uid_t only_uid;	  /* (uid_t)-1: any; else processes of others are left out */
+	uid_t only_uid; /* (uid_t)-1: any; else processes of others are left out */
 };
 
 enum capture_plan {
-	CAPTURE_CPU,	/* one event per CPU, processes picked out by pid in collect */
-	CAPTURE_TASK,	/* one event per thread and CPU, inherited by what they start */
+	CAPTURE_CPU,    /* one event per CPU, processes picked out by pid in collect */
+	CAPTURE_TASK,   /* one event per thread and CPU, inherited by what they start */
 	CAPTURE_CGROUP, /* one cgroup event per CPU */
 };
 
