@@ -1,11 +1,12 @@
-/* Addresses to names, when somebody looks: asks the reader in batches, caches by module. Any thread; a
- * lock inside lets one batch at a time through. Never used by the sampler thread. */
+/* Addresses to names, when somebody looks: asks the reader in batches, caches by module. Any
+ * thread; a lock inside lets one batch at a time through. Never used by the sampler thread. */
 #ifndef PFL_SYMBOL_NAMES_H
 #define PFL_SYMBOL_NAMES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "base/cleanup.h"
 #include "daemon/broker/client.h"
 #include "daemon/symbol/module.h"
 
@@ -13,23 +14,29 @@ struct names;
 
 /* cache_max_bytes: cap of all cached names; the least recently used module's go first. */
 int names_new(struct broker *b, size_t cache_max_bytes, struct names **ret_names);
+/* The same with readers of another make than broker_new_reader(): for tests. See readerclient.h. */
+int names_new_with_reader(struct broker *b, int (*spawn)(void *arg, int *ret_sock, pid_t *ret_pid),
+	void *arg, size_t cache_max_bytes, struct names **ret_names);
 void names_free(struct names *n);
+AUTO_FREE_FN(struct names, names_free)
 
 /* One frame of an address; strings are lent until names_release() of the answer. */
 struct name_frame {
-	const char *name;  /* demangled, raw bytes */
-	const char *file;  /* "" unless lines were asked for and known */
+	const char *name; /* demangled, raw bytes */
+	const char *file; /* "" unless lines were asked for and known */
 	uint32_t line;
 	bool inlined;
-	uint64_t start;	   /* vaddr of the symbol */
+	uint64_t start; /* vaddr of the symbol; 0: not known, as for inlined ones */
 };
 
 struct name_answer {
-	uint32_t count;		    /* of addresses */
-	const uint32_t *starts;	    /* count + 1: frames of address i are [starts[i], starts[i + 1]) */
-	const struct name_frame *frames; /* innermost inlined first; an address without any has no name */
+	uint32_t count;         /* of addresses */
+	const uint32_t *starts; /* count + 1: frames of address i are [starts[i], starts[i + 1]) */
+	const struct name_frame
+		*frames; /* innermost inlined first; an address without any has no name */
 	void *owner;
 };
+/* May come after names_free(). */
 void names_release(struct name_answer *a);
 
 enum names_want {
@@ -37,31 +44,39 @@ enum names_want {
 	NAMES_INLINES = 1, /* file, line and inline frames by DWARF */
 };
 
-/* vaddrs of one module, sorted ascending, each once. Separate debug files are found and used: build-id
- * directories of the host and of the target's root, .gnu_debuglink beside the file, in .debug/ and below
- * /usr/lib/debug. -EIO: the reader died or refused; the module is then marked and asked again only after
- * a back-off (1 s, doubled to 5 min). The answer is empty in that case, never half. */
+/* vaddrs of one module, sorted ascending, each once. Separate debug files are found and used:
+ * build-id directories of the host and of the target's root, .gnu_debuglink beside the file, in
+ * .debug/ and below /usr/lib/debug. A module that could not be opened has no names. When the reader
+ * dies over the module it is asked for less: without DWARF and debug file, then without demangling.
+ * -EIO: it died over all of it, or refused; the module is then asked about again only after a
+ * back-off (1 s, doubled to 5 min). The answer is empty in that case, never half. Other errors:
+ * there is no reader at the moment. */
 int names_of_module(struct names *n, struct module *m, const uint64_t *vaddrs, uint32_t count,
 	enum names_want want, struct name_answer *ret_answer);
 
 /* Kernel addresses by kallsyms, read again when the names are older than 60 s or were hidden. With
- * kptr_restrict in force nothing has a name, and names_kernel_hidden() says so. */
-int names_of_kernel(struct names *n, const uint64_t *addrs, uint32_t count, struct name_answer *ret_answer);
+ * kptr_restrict in force nothing has a name, and names_kernel_hidden() says so: as of the last
+ * look-up. */
+int names_of_kernel(
+	struct names *n, const uint64_t *addrs, uint32_t count, struct name_answer *ret_answer);
 bool names_kernel_hidden(struct names *n);
 
-/* Code without a file, by /tmp/perf-PID.map of that process: later lines win over earlier ones, the
- * narrowest of those that enclose an address over wider ones written before it. A map older than the
- * process, owned by another user, or malformed lines in it are passed over. start_ticks: of the process. */
-int names_of_jit(struct names *n, pid_t pid, uint64_t start_ticks, const uint64_t *addrs, uint32_t count,
-	struct name_answer *ret_answer);
-/* Reads the map of that process now, so that its names outlive it. Cheap when the file has not grown. */
+/* Code without a file, by /tmp/perf-PID.map of that process, see perfmap.h for which line wins. A
+ * map older than the process, owned by another user, or malformed lines in it are passed over. What
+ * was read outlives the process, for the 64 last ones. start_ticks: of the process. */
+int names_of_jit(struct names *n, pid_t pid, uint64_t start_ticks, const uint64_t *addrs,
+	uint32_t count, struct name_answer *ret_answer);
+/* Reads the map of that process now, so that its names outlive it. Cheap when the file has not
+ * grown. */
 void names_jit_refresh(struct names *n, pid_t pid, uint64_t start_ticks);
 
 struct names_stats {
 	uint64_t hits, misses, evictions; /* addresses; modules for evictions */
 	uint64_t reader_requests, reader_deaths, reader_refusals, debug_mismatches;
 	uint64_t cache_bytes;
-	unsigned unreadable_modules;	  /* in back-off now */
+	uint64_t jit_lines, jit_junk,
+		jit_dropped;         /* of the perf maps kept now; dropped: over a cap */
+	unsigned unreadable_modules; /* in back-off now */
 	pid_t reader_pid;
 };
 void names_get_stats(struct names *n, struct names_stats *ret_stats);

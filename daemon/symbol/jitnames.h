@@ -1,0 +1,20 @@
+/* Names of code without a file: the perf maps of the processes that were asked about. Any thread.
+ */
+#ifndef PFL_SYMBOL_JITNAMES_H
+#define PFL_SYMBOL_JITNAMES_H
+
+#include "daemon/symbol/names.h"
+
+struct jitnames;
+int jitnames_new(struct broker *b, struct jitnames **ret_names);
+void jitnames_free(struct jitnames *n);
+AUTO_FREE_FN(struct jitnames, jitnames_free)
+
+/* As names_of_jit() and names_jit_refresh(). */
+int jitnames_of(struct jitnames *n, pid_t pid, uint64_t start_ticks, const uint64_t *addrs,
+	uint32_t count, struct name_answer *ret_answer);
+void jitnames_refresh(struct jitnames *n, pid_t pid, uint64_t start_ticks);
+/* Adds its part. */
+void jitnames_get_stats(struct jitnames *n, struct names_stats *stats);
+
+#endif

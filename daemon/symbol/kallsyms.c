@@ -1,0 +1,246 @@
+#include "daemon/symbol/kallsyms.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/buf.h"
+#include "base/parse.h"
+
+#define SYMBOLS_MAX  (4u << 20)
+#define NAME_MAX_LEN 1024 /* the kernel's own limit is 512 */
+#define PAGE         4096ull
+/* Programs of the kernel's virtual machine state no length, and the next may be far away. */
+#define BPF_MAX (64ull << 10)
+
+enum home { HOME_KERNEL, HOME_MODULE, HOME_BPF };
+
+/* Symbols of data are kept too, without a name: functions end where they begin. */
+struct symbol {
+	uint64_t addr;
+	uint32_t name;   /* offset; 0: no function */
+	uint32_t module; /* hash of the module's name; 0: the kernel itself */
+	uint8_t home;
+	bool global;
+};
+
+struct kallsyms {
+	atomic_uint refs;
+	struct symbol *symbols; /* ascending by addr, each address once */
+	size_t count, room;
+	struct buf names;
+	bool hidden;
+};
+
+struct kallsyms *kallsyms_ref(struct kallsyms *k)
+{
+	atomic_fetch_add_explicit(&k->refs, 1, memory_order_relaxed);
+	return k;
+}
+
+void kallsyms_unref(struct kallsyms *k)
+{
+	/* The release of each holder pairs with the acquire of the last one, who frees. */
+	if (!k || atomic_fetch_sub_explicit(&k->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	free(k->symbols);
+	buf_done(&k->names);
+	free(k);
+}
+
+bool kallsyms_hidden(const struct kallsyms *k)
+{
+	return k->hidden;
+}
+
+size_t kallsyms_count(const struct kallsyms *k)
+{
+	return k->count;
+}
+
+size_t kallsyms_bytes(const struct kallsyms *k)
+{
+	return sizeof(*k) + k->room * sizeof(*k->symbols) + k->names.cap;
+}
+
+static bool has_text(const char *name, size_t len, const char *first, const char *last)
+{
+	size_t fn = strlen(first), ln = strlen(last);
+
+	return len >= fn + ln && memcmp(name, first, fn) == 0 &&
+		memcmp(name + len - ln, last, ln) == 0;
+}
+
+/* "_etext", "__entry_text_start" and the like only mark where something begins or ends. */
+static bool is_mark(const char *name, size_t len)
+{
+	static const char *const marks[] = {"_text", "_stext", "_etext", "_sinittext", "_einittext",
+		"__init_begin", "__init_end", "_end"};
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
+		if (strlen(marks[i]) == len && memcmp(marks[i], name, len) == 0)
+			return true;
+	return has_text(name, len, "__", "_text_start") || has_text(name, len, "__", "_text_end");
+}
+
+static int add(struct kallsyms *k, const struct symbol *s)
+{
+	if (k->count == k->room) {
+		size_t room = k->room ? k->room * 2 : 4096;
+		struct symbol *more;
+		if (room > SYMBOLS_MAX)
+			return -EFBIG;
+		more = realloc(k->symbols, room * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		k->symbols = more;
+		k->room = room;
+	}
+	k->symbols[k->count++] = *s;
+	return 0;
+}
+
+static int keep_name(struct kallsyms *k, const char *name, size_t len, uint32_t *ret)
+{
+	*ret = (uint32_t)k->names.len;
+	buf_append(&k->names, name, len);
+	buf_append_char(&k->names, 0);
+	return k->names.error;
+}
+
+/* "ffffffffc0a01000 t name\t[module]". Lines of another form are passed over. */
+static int parse_line(struct kallsyms *k, const char *line, size_t len)
+{
+	const char *end = line + len, *at = memchr(line, ' ', len), *name, *tab;
+	struct symbol s = {0};
+	size_t name_len;
+	char type;
+
+	if (!at || end - at < 4 || at[2] != ' ' ||
+		parse_hex(line, (size_t)(at - line), &s.addr) < 0)
+		return 0;
+	type = at[1];
+	name = at + 3;
+	tab = memchr(name, '\t', (size_t)(end - name));
+	name_len = (size_t)((tab ? tab : end) - name);
+	if (name_len == 0 || name_len > NAME_MAX_LEN || memchr(name, 0, name_len))
+		return 0;
+	if (tab) {
+		size_t module_len = (size_t)(end - tab - 1);
+		bool bpf = module_len == 5 && memcmp(tab + 1, "[bpf]", 5) == 0;
+		s.home = bpf ? HOME_BPF : HOME_MODULE;
+		s.module = 5381;
+		for (const char *c = tab + 1; c < end; c++)
+			s.module = s.module * 33 + (unsigned char)*c;
+	}
+	s.global = type == 'T' || type == 'W';
+	if (strchr("tTwW", type) && !is_mark(name, name_len)) {
+		int r = keep_name(k, name, name_len, &s.name);
+		if (r < 0)
+			return r;
+	}
+	return add(k, &s);
+}
+
+static int by_addr(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
+
+	return x->addr < y->addr ? -1 : x->addr > y->addr;
+}
+
+/* Of two names for one place: a function's over a mark's, a global one's over a local one's, the
+ * one with fewer underscores before it, then the one that the kernel lists first. */
+static bool better(const struct kallsyms *k, const struct symbol *a, const struct symbol *b)
+{
+	const char *an = k->names.data + a->name, *bn = k->names.data + b->name;
+	size_t au, bu;
+
+	if (!a->name || !b->name)
+		return a->name && !b->name;
+	if (a->global != b->global)
+		return a->global;
+	au = strspn(an, "_");
+	bu = strspn(bn, "_");
+	return au != bu ? au < bu : a->name < b->name;
+}
+
+static void keep_one_for_each_address(struct kallsyms *k)
+{
+	size_t kept = 0;
+
+	qsort(k->symbols, k->count, sizeof(*k->symbols), by_addr);
+	for (size_t i = 0; i < k->count; i++) {
+		struct symbol *last = kept ? &k->symbols[kept - 1] : NULL;
+		if (!last || last->addr != k->symbols[i].addr)
+			k->symbols[kept++] = k->symbols[i];
+		else if (better(k, &k->symbols[i], last))
+			*last = k->symbols[i];
+	}
+	k->count = kept;
+}
+
+int kallsyms_parse(const char *text, size_t len, struct kallsyms **ret_syms)
+{
+	AUTO(kallsyms_unref_auto) struct kallsyms *k = calloc(1, sizeof(*k));
+	const char *end = text + len;
+	int r;
+
+	if (!k)
+		return -ENOMEM;
+	atomic_init(&k->refs, 1);
+	r = buf_append_char(&k->names, 0); /* so that 0 is nobody's name */
+	while (r >= 0 && text < end) {
+		const char *stop = memchr(text, '\n', (size_t)(end - text));
+		if (!stop)
+			break; /* half a line */
+		r = parse_line(k, text, (size_t)(stop - text));
+		text = stop + 1;
+	}
+	if (r < 0)
+		return r;
+	k->hidden = true;
+	for (size_t i = 0; k->hidden && i < k->count; i++)
+		k->hidden = k->symbols[i].addr == 0;
+	keep_one_for_each_address(k);
+	*ret_syms = MOVE(k);
+	return 0;
+}
+
+/* Where the function at index i ends at the latest: at the next symbol, unless that belongs to
+ * others, far away. */
+static uint64_t end_of(const struct kallsyms *k, size_t i)
+{
+	const struct symbol *s = &k->symbols[i];
+	const struct symbol *next = i + 1 < k->count ? s + 1 : NULL;
+	uint64_t end = next ? next->addr : UINT64_MAX, own;
+
+	if (s->home == HOME_BPF)
+		own = s->addr + BPF_MAX;
+	else if (!next || next->home != s->home || next->module != s->module)
+		own = (s->addr & ~(PAGE - 1)) + 2 * PAGE;
+	else
+		return end;
+	if (own < s->addr)
+		own = UINT64_MAX;
+	return own < end ? own : end;
+}
+
+const char *kallsyms_find(const struct kallsyms *k, uint64_t addr, uint64_t *ret_start)
+{
+	size_t lo = 0, hi = k->count;
+
+	if (k->hidden)
+		return NULL;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		if (k->symbols[mid].addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == 0 || !k->symbols[lo - 1].name || addr >= end_of(k, lo - 1))
+		return NULL;
+	*ret_start = k->symbols[lo - 1].addr;
+	return k->names.data + k->symbols[lo - 1].name;
+}

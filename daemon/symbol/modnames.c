@@ -1,0 +1,462 @@
+#include "daemon/symbol/modnames.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/io.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "daemon/symbol/debugfile.h"
+#include "daemon/symbol/namestore.h"
+
+#define BACKOFF_FIRST_NS 1000000000ull
+#define BACKOFF_LAST_NS  (300 * 1000000000ull)
+#define DEBUG_SEARCH_NS  (300 * 1000000000ull) /* a debug package may be installed meanwhile */
+#define PLAIN_BATCH      READER_ADDRS_MAX
+#define INLINES_BATCH    4096 /* what comes back in time from a big program with all its DWARF */
+#define ENTRIES_MAX      4096
+#define DEBUG_FDS_MAX    64
+
+/* How much is asked of the reader: what killed it is left out for a while. */
+enum effort {
+	EFFORT_FULL,
+	EFFORT_FILE, /* the file's own symbols: no DWARF, no debug file */
+	EFFORT_RAW,  /* as they are in the file */
+	EFFORT_NONE, /* in back-off */
+};
+
+/* What is known of one module. busy: somebody is asking about it, so that it must stay. */
+struct entry {
+	uint32_t id;
+	unsigned busy;
+	uint64_t used; /* by the clock of uses */
+	struct namestore *store;
+	size_t counted_bytes;
+	enum effort effort;
+	uint64_t effort_until_ns, backoff_ns;
+	/* Under the lock of the reader. */
+	bool looked_at, told_broken, told_mismatch;
+	struct reader_debuglink link;
+	uint32_t own_flags, debug_flags; /* READER_FLAG_… of the file, of its debug file */
+	uint64_t debug_searched_ns;
+	int debug_fd; /* -1: none */
+};
+
+/* Two locks, reader before cache: a batch on its way does not keep others from what is cached. */
+struct modnames {
+	struct broker *broker;
+	size_t max_bytes;
+	pthread_mutex_t reader_lock;
+	struct readerclient *reader;
+	unsigned debug_fds;
+	pthread_mutex_t cache_lock;
+	struct map *entries; /* module id -> struct entry */
+	size_t bytes;
+	uint64_t clock;
+	struct names_stats stats; /* hits, misses, evictions, debug_mismatches */
+};
+
+int modnames_new(struct broker *b, reader_spawn_fn spawn, void *arg, size_t cache_max_bytes,
+	struct modnames **ret_names)
+{
+	AUTO(modnames_free_auto) struct modnames *n = calloc(1, sizeof(*n));
+	int r;
+
+	if (!n)
+		return -ENOMEM;
+	n->broker = b;
+	n->max_bytes = cache_max_bytes;
+	pthread_mutex_init(&n->reader_lock, NULL);
+	pthread_mutex_init(&n->cache_lock, NULL);
+	r = map_new(64, &n->entries);
+	if (r == 0)
+		r = readerclient_new(spawn, arg, &n->reader);
+	if (r < 0)
+		return r;
+	*ret_names = MOVE(n);
+	return 0;
+}
+
+static void entry_free(struct modnames *n, struct entry *e)
+{
+	if (e->debug_fd >= 0) {
+		close(e->debug_fd);
+		__atomic_sub_fetch(&n->debug_fds, 1, __ATOMIC_RELAXED);
+	}
+	namestore_unref(e->store);
+	free(e);
+}
+
+void modnames_free(struct modnames *n)
+{
+	uint64_t id, value;
+	size_t at = 0;
+
+	if (!n)
+		return;
+	while (n->entries && map_next(n->entries, &at, &id, &value))
+		entry_free(n, (struct entry *)(uintptr_t)value);
+	map_free(n->entries);
+	readerclient_free(n->reader);
+	pthread_mutex_destroy(&n->reader_lock);
+	pthread_mutex_destroy(&n->cache_lock);
+	free(n);
+}
+
+/* Cache lock held. */
+static struct entry *least_recently_used(const struct modnames *n)
+{
+	struct entry *least = NULL;
+	uint64_t id, value;
+	size_t at = 0;
+
+	while (map_next(n->entries, &at, &id, &value)) {
+		struct entry *e = (struct entry *)(uintptr_t)value;
+		if (e->busy == 0 && (!least || e->used < least->used))
+			least = e;
+	}
+	return least;
+}
+
+static void trim(struct modnames *n)
+{
+	struct entry *e;
+
+	while ((n->bytes > n->max_bytes || map_count(n->entries) > ENTRIES_MAX) &&
+		(e = least_recently_used(n)) != NULL) {
+		map_remove(n->entries, e->id, NULL);
+		n->bytes -= e->counted_bytes;
+		n->stats.evictions++;
+		entry_free(n, e);
+	}
+}
+
+static struct entry *entry_new(struct modnames *n, uint32_t id)
+{
+	struct entry *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->id = id;
+	e->debug_fd = -1;
+	if (namestore_new(&e->store) < 0 || map_set(n->entries, id, (uint64_t)(uintptr_t)e) < 0) {
+		namestore_unref(e->store);
+		free(e);
+		return NULL;
+	}
+	return e;
+}
+
+/* What was left out after a death is tried again when its time is over; what was found without it
+ * must not stand in the way. Cache lock held. */
+static void restore_effort(struct modnames *n, struct entry *e)
+{
+	struct namestore *fresh;
+
+	if (e->effort == EFFORT_FULL || time_mono_ns() < e->effort_until_ns)
+		return;
+	if (namestore_new(&fresh) < 0)
+		return;
+	namestore_unref(e->store);
+	e->store = fresh;
+	n->bytes -= e->counted_bytes;
+	e->counted_bytes = 0;
+	e->effort = EFFORT_FULL;
+}
+
+/* The entry, busy, and a hold on its store. */
+static struct entry *entry_get(struct modnames *n, uint32_t id, struct namestore **ret_store)
+{
+	struct entry *e = NULL;
+	uint64_t value;
+
+	pthread_mutex_lock(&n->cache_lock);
+	if (map_get(n->entries, id, &value))
+		e = (struct entry *)(uintptr_t)value;
+	else
+		e = entry_new(n, id);
+	if (e) {
+		restore_effort(n, e);
+		e->busy++;
+		e->used = ++n->clock;
+		*ret_store = namestore_ref(e->store);
+	}
+	pthread_mutex_unlock(&n->cache_lock);
+	return e;
+}
+
+static void entry_put(struct modnames *n, struct entry *e)
+{
+	pthread_mutex_lock(&n->cache_lock);
+	n->bytes -= e->counted_bytes;
+	e->counted_bytes = namestore_bytes(e->store);
+	n->bytes += e->counted_bytes;
+	e->busy--;
+	trim(n);
+	pthread_mutex_unlock(&n->cache_lock);
+}
+
+/* Those of vaddrs that are not in the store. */
+static uint32_t find_missing(struct modnames *n, struct namestore *s, enum names_want want,
+	const uint64_t *vaddrs, uint32_t count, uint64_t *missing)
+{
+	uint32_t k = 0;
+
+	pthread_mutex_lock(&n->cache_lock);
+	for (uint32_t i = 0; i < count; i++)
+		if (!namestore_has(s, want, vaddrs[i]))
+			missing[k++] = vaddrs[i];
+	pthread_mutex_unlock(&n->cache_lock);
+	return k;
+}
+
+static void count_lookups(struct modnames *n, uint32_t hits, uint32_t misses)
+{
+	pthread_mutex_lock(&n->cache_lock);
+	n->stats.hits += hits;
+	n->stats.misses += misses;
+	pthread_mutex_unlock(&n->cache_lock);
+}
+
+/* A death costs an effort; the last one costs a pause that doubles. */
+static enum effort lower_effort(struct modnames *n, struct entry *e, enum effort to)
+{
+	pthread_mutex_lock(&n->cache_lock);
+	if (e->effort == EFFORT_FULL) {
+		e->backoff_ns = e->backoff_ns ? e->backoff_ns * 2 : BACKOFF_FIRST_NS;
+		if (e->backoff_ns > BACKOFF_LAST_NS)
+			e->backoff_ns = BACKOFF_LAST_NS;
+	}
+	e->effort = to;
+	e->effort_until_ns = time_mono_ns() + e->backoff_ns;
+	pthread_mutex_unlock(&n->cache_lock);
+	return to;
+}
+
+static enum effort effort_of(struct modnames *n, struct entry *e)
+{
+	enum effort effort;
+
+	pthread_mutex_lock(&n->cache_lock);
+	effort = e->effort;
+	pthread_mutex_unlock(&n->cache_lock);
+	return effort;
+}
+
+struct debug_trial {
+	struct modnames *n;
+	struct module *m;
+	struct entry *e;
+	int error;
+};
+
+/* Does this debug file belong to the module? The reader says. */
+static bool try_debug_file(int fd, const char *path, void *arg)
+{
+	struct debug_trial *t = arg;
+	struct reader_debuglink link;
+	struct reader_result answer;
+	int r = readerclient_debuglink(t->n->reader, t->m->fd, fd, &link, &answer);
+
+	if (r == 0 && answer.status == 0 && !(answer.flags & READER_FLAG_DEBUG_MISMATCH)) {
+		t->e->debug_fd = fd;
+		t->e->debug_flags = answer.flags;
+		__atomic_add_fetch(&t->n->debug_fds, 1, __ATOMIC_RELAXED);
+		log_debug("%s: debug file %s", t->m->path, path);
+		return true;
+	}
+	close(fd);
+	if (r == 0) {
+		pthread_mutex_lock(&t->n->cache_lock);
+		t->n->stats.debug_mismatches++;
+		pthread_mutex_unlock(&t->n->cache_lock);
+		if (!t->e->told_mismatch)
+			log_warning("%s: the debug file %s is of another build: not used",
+				t->m->path, path);
+		t->e->told_mismatch = true;
+	}
+	t->error = r;
+	return r < 0; /* a reader that died, or none: enough of this */
+}
+
+/* Reader lock held. What the file has by itself, once. */
+static int look_at(struct modnames *n, struct module *m, struct entry *e)
+{
+	struct reader_result answer;
+	int r;
+
+	if (e->looked_at)
+		return 0;
+	r = readerclient_debuglink(n->reader, m->fd, -1, &e->link, &answer);
+	if (r < 0)
+		return r;
+	if (answer.status < 0)
+		memset(&e->link, 0, sizeof(e->link)); /* the question for names will say why */
+	e->own_flags = answer.flags;
+	e->looked_at = true;
+	return 0;
+}
+
+static int find_debug_file(
+	struct modnames *n, struct module *m, struct entry *e, enum names_want want)
+{
+	struct debug_trial t = {.n = n, .m = m, .e = e};
+	uint64_t now = time_mono_ns();
+	bool complete = (e->own_flags & READER_FLAG_HAS_SYMTAB) &&
+		(want == NAMES_PLAIN || (e->own_flags & READER_FLAG_HAS_DWARF));
+
+	if (complete || e->debug_fd >= 0 || m->is_vdso || !n->broker ||
+		__atomic_load_n(&n->debug_fds, __ATOMIC_RELAXED) >= DEBUG_FDS_MAX ||
+		(e->debug_searched_ns && now - e->debug_searched_ns < DEBUG_SEARCH_NS))
+		return 0;
+	e->debug_searched_ns = now;
+	debugfile_search(n->broker, m, &e->link, try_debug_file, &t);
+	return t.error;
+}
+
+static void tell_broken(struct module *m, struct entry *e, uint32_t flags)
+{
+	if (e->told_broken || !(flags & (READER_FLAG_DWARF_BROKEN | READER_FLAG_DWARF_CUT)))
+		return;
+	e->told_broken = true;
+	log_info("%s: %s", m->path,
+		flags & READER_FLAG_DWARF_BROKEN
+			? "its debug sections cannot be read; names come from its symbols alone"
+			: "it has more debug information than can be read in time; some inline "
+			  "frames are missing");
+}
+
+/* One question at one effort. 0, -EIO: the reader died; others: no reader, or it refused the file.
+ */
+static int ask_once(struct modnames *n, struct module *m, struct entry *e, enum effort effort,
+	enum names_want want, const uint64_t *addrs, uint32_t count, struct reader_result *ret)
+{
+	bool full = effort == EFFORT_FULL;
+	int r = full ? look_at(n, m, e) : 0;
+
+	if (r == 0 && full)
+		r = find_debug_file(n, m, e, want);
+	if (r < 0)
+		return r;
+	r = readerclient_names(n->reader,
+		full && want == NAMES_INLINES ? READER_INLINES : READER_SYMBOLS,
+		effort == EFFORT_RAW ? READER_WITH_RAW_NAMES : 0, m->fd, full ? e->debug_fd : -1,
+		addrs, count, ret);
+	if (r == 0)
+		tell_broken(m, e, ret->flags);
+	return r;
+}
+
+/* Asks with less and less until the reader survives it. */
+static int ask_reader(struct modnames *n, struct module *m, struct entry *e, enum names_want want,
+	const uint64_t *addrs, uint32_t count, struct reader_result *ret)
+{
+	enum effort effort = effort_of(n, e);
+	int r;
+
+	for (; effort < EFFORT_NONE; effort = lower_effort(n, e, effort + 1)) {
+		r = ask_once(n, m, e, effort, want, addrs, count, ret);
+		if (r != -EIO)
+			break;
+		log_warning("%s: the reader of symbols died over it%s", m->path,
+			effort == EFFORT_FULL           ? "; asking for less"
+				: effort == EFFORT_FILE ? "; asking for names as they are"
+							: "; leaving it alone for a while");
+	}
+	if (effort == EFFORT_NONE)
+		return -EIO;
+	if (r == 0 && ret->status < 0) {
+		log_info("%s: not readable: %s", m->path, strerror(-ret->status));
+		lower_effort(n, e, EFFORT_NONE);
+		return -EIO;
+	}
+	return r;
+}
+
+/* Reader lock held. */
+static int fetch_batch(struct modnames *n, struct module *m, struct entry *e, struct namestore *s,
+	enum names_want want, const uint64_t *addrs, uint32_t count)
+{
+	struct reader_result answer = {0};
+	int r = ask_reader(n, m, e, want, addrs, count, &answer);
+
+	if (r == 0) {
+		pthread_mutex_lock(&n->cache_lock);
+		r = namestore_add(s, want, addrs, count, &answer);
+		if (r == 0 && e->effort == EFFORT_FULL)
+			e->backoff_ns = 0;
+		pthread_mutex_unlock(&n->cache_lock);
+	}
+	reader_result_done(&answer);
+	return r;
+}
+
+static int fetch(struct modnames *n, struct module *m, struct entry *e, struct namestore *s,
+	enum names_want want, const uint64_t *vaddrs, uint32_t count)
+{
+	AUTO(free_auto) uint64_t *missing = malloc(((size_t)count + 1) * sizeof(*missing));
+	uint32_t batch = want == NAMES_INLINES ? INLINES_BATCH : PLAIN_BATCH, left;
+	int r = 0;
+
+	if (!missing)
+		return -ENOMEM;
+	left = find_missing(n, s, want, vaddrs, count, missing);
+	count_lookups(n, count - left, left);
+	if (left == 0)
+		return 0;
+	pthread_mutex_lock(&n->reader_lock);
+	/* Somebody may have asked the same while we waited. */
+	left = find_missing(n, s, want, vaddrs, count, missing);
+	for (uint32_t at = 0; r == 0 && at < left; at += batch)
+		r = fetch_batch(
+			n, m, e, s, want, missing + at, left - at < batch ? left - at : batch);
+	pthread_mutex_unlock(&n->reader_lock);
+	return r;
+}
+
+int modnames_of(struct modnames *n, struct module *m, const uint64_t *vaddrs, uint32_t count,
+	enum names_want want, struct name_answer *ret_answer)
+{
+	AUTO(namestore_unref_auto) struct namestore *s = NULL;
+	struct entry *e;
+	int r = 0;
+
+	memset(ret_answer, 0, sizeof(*ret_answer));
+	e = entry_get(n, m->id, &s);
+	if (!e)
+		return -ENOMEM;
+	if (m->fd >= 0 && m->error == 0)
+		r = fetch(n, m, e, s, want, vaddrs, count);
+	if (r == 0) {
+		pthread_mutex_lock(&n->cache_lock);
+		r = namestore_answer(s, want, vaddrs, count, ret_answer);
+		pthread_mutex_unlock(&n->cache_lock);
+	}
+	entry_put(n, e);
+	return r;
+}
+
+void modnames_get_stats(struct modnames *n, struct names_stats *stats)
+{
+	struct readerclient_stats reader;
+	uint64_t id, value, now = time_mono_ns();
+	size_t at = 0;
+
+	readerclient_get_stats(n->reader, &reader);
+	stats->reader_requests = reader.requests;
+	stats->reader_deaths = reader.deaths;
+	stats->reader_refusals = reader.refusals;
+	stats->reader_pid = reader.pid;
+	pthread_mutex_lock(&n->cache_lock);
+	stats->hits += n->stats.hits;
+	stats->misses += n->stats.misses;
+	stats->evictions += n->stats.evictions;
+	stats->debug_mismatches += n->stats.debug_mismatches;
+	stats->cache_bytes += n->bytes;
+	while (map_next(n->entries, &at, &id, &value)) {
+		const struct entry *e = (const struct entry *)(uintptr_t)value;
+		stats->unreadable_modules += e->effort == EFFORT_NONE && now < e->effort_until_ns;
+	}
+	pthread_mutex_unlock(&n->cache_lock);
+}

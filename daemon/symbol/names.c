@@ -1,0 +1,181 @@
+#include "daemon/symbol/names.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "daemon/symbol/jitnames.h"
+#include "daemon/symbol/kallsyms.h"
+#include "daemon/symbol/modnames.h"
+#include "daemon/symbol/namestore.h"
+
+#define KALLSYMS_NS        (60 * 1000000000ull) /* modules come and go */
+#define KALLSYMS_HIDDEN_NS 1000000000ull        /* until a look at whether they still are */
+#define KALLSYMS_MAX       ((size_t)256 << 20)
+
+struct names {
+	struct broker *broker;
+	struct modnames *modules;
+	struct jitnames *jit;
+	pthread_mutex_t kernel_lock;
+	struct kallsyms *kernel; /* NULL: not read yet */
+	uint64_t kernel_read_ns;
+	bool kernel_told;
+};
+
+static int spawn_by_broker(void *arg, int *ret_sock, pid_t *ret_pid)
+{
+	return broker_new_reader(arg, ret_sock, ret_pid);
+}
+
+int names_new(struct broker *b, size_t cache_max_bytes, struct names **ret_names)
+{
+	return names_new_with_reader(b, spawn_by_broker, b, cache_max_bytes, ret_names);
+}
+
+int names_new_with_reader(struct broker *b, int (*spawn)(void *arg, int *ret_sock, pid_t *ret_pid),
+	void *arg, size_t cache_max_bytes, struct names **ret_names)
+{
+	AUTO(names_free_auto) struct names *n = calloc(1, sizeof(*n));
+	int r;
+
+	if (!n)
+		return -ENOMEM;
+	n->broker = b;
+	pthread_mutex_init(&n->kernel_lock, NULL);
+	r = modnames_new(b, spawn, arg, cache_max_bytes, &n->modules);
+	if (r == 0)
+		r = jitnames_new(b, &n->jit);
+	if (r < 0)
+		return r;
+	*ret_names = MOVE(n);
+	return 0;
+}
+
+void names_free(struct names *n)
+{
+	if (!n)
+		return;
+	modnames_free(n->modules);
+	jitnames_free(n->jit);
+	kallsyms_unref(n->kernel);
+	pthread_mutex_destroy(&n->kernel_lock);
+	free(n);
+}
+
+int names_of_module(struct names *n, struct module *m, const uint64_t *vaddrs, uint32_t count,
+	enum names_want want, struct name_answer *ret_answer)
+{
+	return modnames_of(n->modules, m, vaddrs, count, want, ret_answer);
+}
+
+/* Text of /proc/kallsyms into *ret. */
+static int read_kallsyms(struct broker *b, struct kallsyms **ret)
+{
+	AUTO(buf_done) struct buf text = BUF_INIT;
+	AUTO(close_auto) int fd = -1;
+	int r = broker_open_host(b, BROKER_HOST_KALLSYMS, &fd);
+
+	if (r == 0)
+		r = io_read_fd(fd, KALLSYMS_MAX, &text);
+	if (r < 0)
+		return r;
+	return kallsyms_parse(text.data ? text.data : "", text.len, ret);
+}
+
+/* Kernel lock held. What cannot be read is as good as hidden. */
+static int refresh_kernel(struct names *n)
+{
+	uint64_t now = time_mono_ns(), age = now - n->kernel_read_ns;
+	struct kallsyms *fresh;
+	int r;
+
+	if (n->kernel && age < (kallsyms_hidden(n->kernel) ? KALLSYMS_HIDDEN_NS : KALLSYMS_NS))
+		return 0;
+	r = read_kallsyms(n->broker, &fresh);
+	if (r < 0 && n->kernel)
+		return 0; /* what is known is better than nothing */
+	if (r < 0 && r != -ENOMEM)
+		r = kallsyms_parse("", 0, &fresh);
+	if (r < 0)
+		return r;
+	if (kallsyms_hidden(fresh) && !n->kernel_told)
+		log_warning("the kernel hides its symbols: no kernel function has a name. "
+			    "kernel.kptr_restrict and CAP_SYSLOG decide that");
+	n->kernel_told = kallsyms_hidden(fresh);
+	kallsyms_unref(n->kernel);
+	n->kernel = fresh;
+	n->kernel_read_ns = now;
+	return 0;
+}
+
+static void unref_kallsyms(void *held)
+{
+	kallsyms_unref(held);
+}
+
+static int kernel_answer(
+	struct kallsyms *k, const uint64_t *addrs, uint32_t count, struct name_answer *ret_answer)
+{
+	struct name_answer_parts p = {.count = count, .done = unref_kallsyms};
+	uint32_t frames = 0;
+
+	p.held = kallsyms_ref(k);
+	p.starts = malloc(((size_t)count + 1) * sizeof(*p.starts));
+	p.frames = malloc((size_t)count * sizeof(*p.frames) + 1);
+	for (uint32_t i = 0; p.starts && p.frames && i <= count; i++) {
+		struct name_frame f = {.file = ""};
+		p.starts[i] = frames;
+		if (i < count && (f.name = kallsyms_find(k, addrs[i], &f.start)) != NULL)
+			p.frames[frames++] = f;
+	}
+	return name_answer_make(&p, ret_answer);
+}
+
+int names_of_kernel(
+	struct names *n, const uint64_t *addrs, uint32_t count, struct name_answer *ret_answer)
+{
+	int r;
+
+	memset(ret_answer, 0, sizeof(*ret_answer));
+	pthread_mutex_lock(&n->kernel_lock);
+	r = refresh_kernel(n);
+	if (r == 0)
+		r = kernel_answer(n->kernel, addrs, count, ret_answer);
+	pthread_mutex_unlock(&n->kernel_lock);
+	return r;
+}
+
+bool names_kernel_hidden(struct names *n)
+{
+	bool hidden;
+
+	pthread_mutex_lock(&n->kernel_lock);
+	hidden = n->kernel && kallsyms_hidden(n->kernel);
+	pthread_mutex_unlock(&n->kernel_lock);
+	return hidden;
+}
+
+int names_of_jit(struct names *n, pid_t pid, uint64_t start_ticks, const uint64_t *addrs,
+	uint32_t count, struct name_answer *ret_answer)
+{
+	return jitnames_of(n->jit, pid, start_ticks, addrs, count, ret_answer);
+}
+
+void names_jit_refresh(struct names *n, pid_t pid, uint64_t start_ticks)
+{
+	jitnames_refresh(n->jit, pid, start_ticks);
+}
+
+void names_get_stats(struct names *n, struct names_stats *ret_stats)
+{
+	memset(ret_stats, 0, sizeof(*ret_stats));
+	modnames_get_stats(n->modules, ret_stats);
+	jitnames_get_stats(n->jit, ret_stats);
+	pthread_mutex_lock(&n->kernel_lock);
+	ret_stats->cache_bytes += n->kernel ? kallsyms_bytes(n->kernel) : 0;
+	pthread_mutex_unlock(&n->kernel_lock);
+}

@@ -1,0 +1,440 @@
+/* Names as the engine asks for them: the reader in its sandbox, debug files, caching, back-off. The
+ * broker is played by this test. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include "base/io.h"
+#include "daemon/proc/procinfo.h"
+#include "daemon/symbol/names.h"
+#include "tests/unit/build_elf.h"
+
+/* The broker: files below the test's folder stand for the target's and the host's. */
+static int opened_elf;
+static const char *kallsyms_text;
+static const char *perfmap_name;
+static struct procinfo process = {.pid = 42, .start_ticks = 1, .ns_pid = 7};
+static int perfmap_ns_pid;
+
+int broker_open_elf(struct broker *b, pid_t pid, const char *path, int *ret_fd)
+{
+	char inside[512];
+
+	opened_elf++;
+	/* Paths of the target may already lie in the folder, as its module does. */
+	snprintf(inside, sizeof(inside), "%s%s",
+		strncmp(path, build_dir, strlen(build_dir)) == 0 ? "" : build_dir, path);
+	*ret_fd = open(inside, O_RDONLY | O_CLOEXEC);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
+int broker_open_host(struct broker *b, enum broker_host what, int *ret_fd)
+{
+	assert_int_equal(what, BROKER_HOST_KALLSYMS);
+	if (!kallsyms_text)
+		return -EACCES;
+	*ret_fd = memfd_create("kallsyms", MFD_CLOEXEC);
+	assert_int_equal(io_write_all(*ret_fd, kallsyms_text, strlen(kallsyms_text)), 0);
+	lseek(*ret_fd, 0, SEEK_SET);
+	return 0;
+}
+
+int broker_open_perfmap(struct broker *b, pid_t pid, pid_t ns_pid, int *ret_fd)
+{
+	perfmap_ns_pid = ns_pid;
+	*ret_fd = perfmap_name ? build_open(perfmap_name) : -1;
+	return *ret_fd < 0 ? -ENOENT : 0;
+}
+
+int broker_new_reader(struct broker *b, int *ret_sock, pid_t *ret_pid)
+{
+	return -EPERM;
+}
+
+int procinfo_read(struct broker *b, pid_t pid, struct procinfo *ret_info)
+{
+	if (process.pid != pid)
+		return -ESRCH;
+	*ret_info = process;
+	return 0;
+}
+
+int procinfo_read_stat(struct broker *b, pid_t pid, struct procinfo *ret_info)
+{
+	return procinfo_read(b, pid, ret_info);
+}
+
+/* Readers: a process each. */
+static pid_t reader;
+static int spawned;
+static const char *reader_memory = "536870912";
+
+static void end_reader(void)
+{
+	if (reader > 0) {
+		kill(reader, SIGKILL);
+		waitpid(reader, NULL, 0);
+	}
+	reader = 0;
+}
+
+static int spawn(void *arg, int *ret_sock, pid_t *ret_pid)
+{
+	int pair[2];
+
+	end_reader();
+	spawned++;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+		return -errno;
+	reader = fork();
+	if (reader == 0) {
+		if (pair[1] == 3)
+			fcntl(3, F_SETFD, 0);
+		else
+			dup2(pair[1], 3);
+		execl("./profiled-reader", "profiled-reader", "--memory", reader_memory,
+			"--cpu-seconds", "3", NULL);
+		_exit(127);
+	}
+	close(pair[1]);
+	*ret_sock = pair[0];
+	*ret_pid = reader;
+	return reader < 0 ? -errno : 0;
+}
+
+/* A module as the sampler would pin it, without the parts that names has no use for. */
+static struct module module_of(const char *file)
+{
+	static uint32_t id;
+	struct module m = {.id = ++id, .fd = build_open(file), .pid = 42};
+	struct stat st;
+
+	m.path = strdup(build_path(file));
+	assert_int_equal(fstat(m.fd, &st), 0);
+	m.dev = st.st_dev;
+	m.inode = st.st_ino;
+	return m;
+}
+
+static void module_end(struct module *m)
+{
+	close(m->fd);
+	free(m->path);
+}
+
+static struct names *new_names(void)
+{
+	struct names *n = NULL;
+
+	spawned = opened_elf = 0;
+	assert_int_equal(names_new_with_reader((struct broker *)1, spawn, NULL, 16u << 20, &n), 0);
+	return n;
+}
+
+static void end_names(struct names *n)
+{
+	names_free(n);
+	end_reader();
+}
+
+/* "inner<outer" for one address; "" without a name. */
+static const char *ask(struct names *n, struct module *m, uint64_t addr, enum names_want want)
+{
+	static char text[1024];
+	struct name_answer a;
+
+	text[0] = 0;
+	if (names_of_module(n, m, &addr, 1, want, &a) < 0)
+		return "error";
+	assert_int_equal(a.count, 1);
+	for (uint32_t i = a.starts[0]; i < a.starts[1]; i++) {
+		if (text[0])
+			strcat(text, "<");
+		strcat(text, a.frames[i].name);
+	}
+	names_release(&a);
+	return text;
+}
+
+static const char source[] =
+	"static volatile unsigned long sink;\n"
+	"static inline __attribute__((always_inline)) void in_deep(int k) {\n"
+	"	for (int i = 0; i < k; i++) sink++;\n"
+	"}\n"
+	"__attribute__((noinline)) void outer_fn(int k) { in_deep(k); sink ^= 1; }\n"
+	"int main(int c, char **v) { for (;;) outer_fn(c); }\n";
+
+static uint64_t deep; /* an address inside in_deep */
+
+static void build_programs(void)
+{
+	assert_int_equal(build_c("prog", source, "-O2 -g"), 0);
+	deep = build_symbol("prog", "outer_fn") + 0x18;
+	assert_int_equal(build_run("objcopy --only-keep-debug prog prog.debug && "
+				   "strip prog -o bare && "
+				   "objcopy --add-gnu-debuglink=prog.debug bare && rm -f other* && "
+				   "sed s/outer_fn/liar_fn/ prog.c >other.c && "
+				   "cc -w -O2 -g other.c -o other && "
+				   "objcopy --only-keep-debug other other.debug"),
+		0);
+	assert_int_equal(
+		build_run("mkdir -p ok bad hid/.debug none sys && cp bare ok && "
+			  "cp prog.debug ok && cp bare bad && cp other.debug bad/prog.debug && "
+			  "cp bare hid && cp prog.debug hid/.debug && cp bare none"),
+		0);
+}
+
+static void named_and_cached(void **state)
+{
+	struct names *n = new_names();
+	struct module m = module_of("prog");
+	struct names_stats s;
+
+	assert_string_equal(ask(n, &m, deep, NAMES_PLAIN), "outer_fn");
+	assert_string_equal(ask(n, &m, deep, NAMES_INLINES), "in_deep<outer_fn");
+	names_get_stats(n, &s);
+	uint64_t requests = s.reader_requests;
+	assert_string_equal(ask(n, &m, deep, NAMES_INLINES), "in_deep<outer_fn");
+	assert_string_equal(ask(n, &m, deep, NAMES_PLAIN), "outer_fn");
+	names_get_stats(n, &s);
+	assert_int_equal(s.reader_requests, requests);
+	assert_int_equal(s.hits, 2);
+	assert_int_equal(s.misses, 2);
+	assert_true(s.cache_bytes > 0);
+	assert_int_equal(s.reader_pid, reader);
+	assert_int_equal(opened_elf, 0); /* it has all by itself */
+	module_end(&m);
+	end_names(n);
+}
+
+static void debug_file_beside(void **state)
+{
+	struct names *n = new_names();
+	struct module ok = module_of("ok/bare"), hid = module_of("hid/bare");
+
+	assert_string_equal(ask(n, &ok, deep, NAMES_INLINES), "in_deep<outer_fn");
+	assert_string_equal(ask(n, &hid, deep, NAMES_PLAIN), "outer_fn");
+	module_end(&ok);
+	module_end(&hid);
+	end_names(n);
+}
+
+static void debug_file_of_another_build(void **state)
+{
+	struct names *n = new_names();
+	struct module m = module_of("bad/bare");
+	struct names_stats s;
+
+	assert_string_equal(ask(n, &m, deep, NAMES_INLINES), "");
+	assert_string_equal(ask(n, &m, deep + 1, NAMES_INLINES), "");
+	names_get_stats(n, &s);
+	assert_int_equal(s.debug_mismatches, 1);
+	assert_int_equal(s.reader_deaths, 0);
+	module_end(&m);
+	end_names(n);
+}
+
+static void debug_file_by_build_id(void **state)
+{
+	struct names *n = new_names();
+	struct module m = module_of("none/bare");
+
+	assert_int_equal(
+		build_run("id=$(readelf -n none/bare | sed -n 's/.*Build ID: //p') && "
+			  "d=usr/lib/debug/.build-id/$(echo $id | cut -c1-2) && mkdir -p $d && "
+			  "cp prog.debug $d/$(echo $id | cut -c3-).debug"),
+		0);
+	assert_string_equal(ask(n, &m, deep, NAMES_INLINES), "in_deep<outer_fn");
+	assert_int_equal(build_run("rm -r usr"), 0);
+	module_end(&m);
+	end_names(n);
+}
+
+static void missing_debug_file(void **state)
+{
+	struct names *n = new_names();
+	struct module m = module_of("none/bare");
+
+	assert_string_equal(ask(n, &m, deep, NAMES_INLINES), "");
+	assert_true(opened_elf >= 4);
+	int tried = opened_elf;
+	assert_string_equal(ask(n, &m, deep + 1, NAMES_INLINES), "");
+	assert_int_equal(opened_elf, tried); /* not looked for each time */
+	module_end(&m);
+	end_names(n);
+}
+
+static void unopened_module_has_no_names(void **state)
+{
+	struct names *n = new_names();
+	struct module m = {.id = 9999, .fd = -1, .error = -EACCES, .path = (char *)"/x"};
+
+	assert_string_equal(ask(n, &m, 0x1000, NAMES_PLAIN), "");
+	assert_int_equal(spawned, 0);
+	end_names(n);
+}
+
+static void refused_file_is_left_alone(void **state)
+{
+	struct names *n = new_names();
+	struct module m;
+	struct names_stats s;
+
+	assert_int_equal(build_run("head -c 4096 /dev/zero >zeros"), 0);
+	m = module_of("zeros");
+	assert_string_equal(ask(n, &m, 0x1000, NAMES_PLAIN), "error");
+	names_get_stats(n, &s);
+	assert_int_equal(s.unreadable_modules, 1);
+	assert_true(s.reader_refusals > 0);
+	uint64_t requests = s.reader_requests;
+	assert_string_equal(ask(n, &m, 0x1000, NAMES_PLAIN), "error");
+	names_get_stats(n, &s);
+	assert_int_equal(s.reader_requests, requests); /* in back-off */
+	module_end(&m);
+	end_names(n);
+}
+
+static void killed_reader_is_replaced(void **state)
+{
+	struct names *n = new_names();
+	struct module m = module_of("prog");
+	struct names_stats s;
+
+	assert_string_equal(ask(n, &m, deep, NAMES_PLAIN), "outer_fn");
+	end_reader();
+	assert_string_equal(ask(n, &m, deep + 1, NAMES_INLINES), "in_deep<outer_fn");
+	names_get_stats(n, &s);
+	assert_int_equal(s.reader_deaths, 1);
+	assert_int_equal(s.unreadable_modules, 0);
+	assert_int_equal(spawned, 2);
+	module_end(&m);
+	end_names(n);
+}
+
+static void answers_outlive_eviction_and_names(void **state)
+{
+	struct names *n = NULL;
+	struct module m = module_of("prog"), o = module_of("other");
+	struct name_answer a;
+	struct names_stats s;
+
+	/* A cache of nothing: each batch is evicted at once. */
+	assert_int_equal(names_new_with_reader((struct broker *)1, spawn, NULL, 1, &n), 0);
+	assert_int_equal(names_of_module(n, &m, &deep, 1, NAMES_PLAIN, &a), 0);
+	assert_string_equal(ask(n, &o, deep, NAMES_PLAIN), "liar_fn");
+	names_get_stats(n, &s);
+	assert_int_equal(s.evictions, 2);
+	end_names(n);
+	assert_string_equal(a.frames[0].name, "outer_fn");
+	names_release(&a);
+	module_end(&m);
+	module_end(&o);
+}
+
+static void kernel_names(void **state)
+{
+	struct names *n = new_names();
+	uint64_t addrs[] = {0xffffffff81000010, 0xffffffff81000110};
+	struct name_answer a;
+
+	kallsyms_text = "0000000000000000 T one\n0000000000000000 t two\n";
+	assert_int_equal(names_of_kernel(n, addrs, 2, &a), 0);
+	assert_true(names_kernel_hidden(n));
+	assert_int_equal(a.starts[2], 0);
+	names_release(&a);
+	names_free(n);
+
+	n = new_names();
+	kallsyms_text = "ffffffff81000000 T one\nffffffff81000100 t two\n";
+	assert_int_equal(names_of_kernel(n, addrs, 2, &a), 0);
+	assert_false(names_kernel_hidden(n));
+	assert_int_equal(a.starts[2], 2);
+	assert_string_equal(a.frames[0].name, "one");
+	assert_string_equal(a.frames[1].name, "two");
+	names_free(n);
+	assert_string_equal(a.frames[1].name, "two");
+	names_release(&a);
+}
+
+static const char *jit(struct names *n, uint64_t start_ticks, uint64_t addr)
+{
+	static char text[256];
+	struct name_answer a;
+
+	assert_int_equal(names_of_jit(n, 42, start_ticks, &addr, 1, &a), 0);
+	snprintf(text, sizeof(text), "%s", a.starts[1] ? a.frames[0].name : "");
+	names_release(&a);
+	return text;
+}
+
+static void jit_names_outlive_the_process(void **state)
+{
+	struct names *n = new_names();
+
+	assert_int_equal(build_write("map", "1000 100 void Foo.bar(int, java.lang.String)\n"), 0);
+	perfmap_name = "map";
+	process.pid = 42;
+	names_jit_refresh(n, 42, 1);
+	assert_int_equal(perfmap_ns_pid, 7);
+	process.pid = 0; /* gone */
+	perfmap_name = NULL;
+	assert_string_equal(jit(n, 1, 0x1080), "void Foo.bar(int, java.lang.String)");
+	/* Another process with its pid has none of its names. */
+	assert_string_equal(jit(n, 2, 0x1080), "");
+	process.pid = 42;
+	end_names(n);
+}
+
+static void jit_map_of_another_process_is_not_read(void **state)
+{
+	struct names *n = new_names();
+	struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+
+	assert_int_equal(build_write("map", "1000 100 fn\n"), 0);
+	perfmap_name = "map";
+	process.start_ticks = 5; /* not the one that is asked about */
+	assert_string_equal(jit(n, 4, 0x1080), "");
+	/* Older than the process. */
+	assert_int_equal(utimensat(AT_FDCWD, build_path("map"), old, 0), 0);
+	assert_string_equal(jit(n, 5, 0x1080), "");
+	assert_int_equal(build_run("touch map"), 0);
+	assert_string_equal(jit(n, 5, 0x1080), "fn");
+	process.start_ticks = 1;
+	perfmap_name = NULL;
+	end_names(n);
+}
+
+static int setup(void **state)
+{
+	if (build_setup(state) != 0)
+		return -1;
+	build_programs();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(named_and_cached),
+		cmocka_unit_test(debug_file_beside),
+		cmocka_unit_test(debug_file_of_another_build),
+		cmocka_unit_test(debug_file_by_build_id),
+		cmocka_unit_test(missing_debug_file),
+		cmocka_unit_test(unopened_module_has_no_names),
+		cmocka_unit_test(refused_file_is_left_alone),
+		cmocka_unit_test(killed_reader_is_replaced),
+		cmocka_unit_test(answers_outlive_eviction_and_names),
+		cmocka_unit_test(kernel_names),
+		cmocka_unit_test(jit_names_outlive_the_process),
+		cmocka_unit_test(jit_map_of_another_process_is_not_read),
+	};
+
+	return cmocka_run_group_tests(tests, setup, build_teardown) != 0;
+}
