@@ -12,6 +12,9 @@
 #include "daemon/run/meta.h"
 
 #define SWEEP_NS 2000000000ull
+#define KERNEL_FRAMES_MAX                                                                        \
+	200 /* more than kernel.perf_event_max_stack's default of 127; keeps the scratch bounded \
+	     */
 
 static uint64_t thread_cpu_ns(void)
 {
@@ -31,13 +34,6 @@ static void release_module(void *handle)
 static void *retain_module(void *handle)
 {
 	return module_ref(handle);
-}
-
-static int64_t special_frame(struct session *s, const char *text)
-{
-	int64_t at = calltree_text(s->tree, text, strlen(text));
-
-	return at < 0 ? at : calltree_frame(s->tree, FRAME_SPECIAL, 0, (uint64_t)at);
 }
 
 /* The tree's index of a module, entered at its first sight. */
@@ -68,20 +64,20 @@ static int64_t module_frame(
 	uint64_t vaddr;
 
 	if (index < 0)
-		return index;
+		return calltree_special(s->tree, "[unknown]");
 	/* A file that we cannot read has no segments: its offset is the best address there is. */
 	if (!range_vaddr(r, addr, &vaddr))
 		vaddr = addr - r->start + r->pgoff;
 	return calltree_frame(s->tree, FRAME_USER, (uint32_t)index, vaddr);
 }
 
-static int64_t user_frame(struct session *s, struct process *p, uint64_t addr)
+static uint32_t user_frame(struct session *s, struct process *p, uint64_t addr)
 {
 	struct range *r = space_find(p->space, addr);
 	struct module *m;
 
 	if (!r)
-		return special_frame(s, "[unknown]");
+		return calltree_special(s->tree, "[unknown]");
 	if (r->kind == RANGE_ANON) {
 		p->has_jit = true;
 		return calltree_frame(s->tree, FRAME_JIT, (uint32_t)p->tree_index, addr);
@@ -89,7 +85,7 @@ static int64_t user_frame(struct session *s, struct process *p, uint64_t addr)
 	m = space_module(p->space, r);
 	if (m)
 		return module_frame(s, m, r, addr);
-	return special_frame(s, r->path && r->path[0] == '[' ? r->path : "[unknown]");
+	return calltree_special(s->tree, r->path && r->path[0] == '[' ? r->path : "[unknown]");
 }
 
 /* What stands at the root end of a chain that is not whole; NULL for one that is. */
@@ -124,7 +120,6 @@ static uint32_t build_frames(
 	unsigned max_frames = s->plan.request.max_frames;
 	uint32_t n = 0, kernel = sample->kernel_count;
 	const char *marker;
-	int64_t id;
 
 	if (s->plan.capture.stack == STACK_FP)
 		unwind_from_fp(p->space, sample, max_frames, c);
@@ -132,20 +127,17 @@ static uint32_t build_frames(
 		unwinder_run(s->unwinder, p->space, sample, max_frames, c);
 	count_end(env, s, c->end);
 	marker = end_marker(c->end);
-	if (marker && (id = special_frame(s, marker)) >= 0)
-		env->frames[n++] = (uint32_t)id;
+	if (marker)
+		env->frames[n++] = calltree_special(s->tree, marker);
 	for (unsigned i = c->count; i-- > 0;)
-		if ((id = user_frame(s, p, c->addrs[i])) >= 0)
-			env->frames[n++] = (uint32_t)id;
-	if (kernel > 200)
-		kernel = 200; /* twice what a kernel stack was ever seen to hold; keeps the scratch
-				 bounded */
+		env->frames[n++] = user_frame(s, p, c->addrs[i]);
+	if (kernel > KERNEL_FRAMES_MAX)
+		kernel = KERNEL_FRAMES_MAX;
 	for (uint32_t i = kernel; i-- > 0;)
-		if ((id = calltree_frame(s->tree, FRAME_KERNEL, 0, sample->kernel_chain[i])) >= 0)
-			env->frames[n++] = (uint32_t)id;
-	if (!kernel && sample->kernel_ip && s->plan.capture.kernel &&
-		(id = calltree_frame(s->tree, FRAME_KERNEL, 0, sample->ip)) >= 0)
-		env->frames[n++] = (uint32_t)id;
+		env->frames[n++] =
+			calltree_frame(s->tree, FRAME_KERNEL, 0, sample->kernel_chain[i]);
+	if (!kernel && sample->kernel_ip && s->plan.capture.kernel)
+		env->frames[n++] = calltree_frame(s->tree, FRAME_KERNEL, 0, sample->ip);
 	return n;
 }
 
