@@ -8,29 +8,33 @@
 #include "base/buf.h"
 #include "base/log.h"
 
-/* Sections of the file in comments. */
+/* Sections of the file in comments; a key is named as its field, but that sizes and times are given
+ * with their unit ("64M", "30d") and so lack it: max_duration, max_bytes, max_age, save_interval,
+ * …; see systemd/profiled.conf for all. */
 struct config {
 	/* [daemon] */
-	char runtime_dir[256]; /* /run/profiled; an ordinary user: $XDG_RUNTIME_DIR/profiled */
+	char runtime_dir[256]; /* /run/profiled; an ordinary user: $XDG_RUNTIME_DIR/profiled. Holds
+				* profiled.sock, token, http (the base URL), lock */
 	char state_dir[256];   /* /var/lib/profiled; an ordinary user: $XDG_STATE_HOME/profiled */
-	char user[64];	       /* of engine and reader when started by root: profiled; a number too */
-	char group[64];	       /* whose members see all over the Unix socket: profiled */
+	char user[64];         /* of all processes when started by root: profiled; a number too */
+	char group[64];        /* whose members see all over the Unix socket: profiled */
 	enum log_level log_level;
 	/* [http] */
-	char listen[128];      /* 127.0.0.1:9611; "off" */
-	bool allow_remote;     /* listen beyond loopback */
-	char allowed_hosts[512]; /* Host names accepted besides localhost, 127.0.0.1, [::1]; blanks between */
+	char listen[128];        /* 127.0.0.1:9611; "off" */
+	bool allow_remote;       /* listen beyond loopback */
+	char allowed_hosts[512]; /* Host names accepted besides localhost, 127.0.0.1, [::1]; blanks
+				  * between */
 	unsigned max_connections;
 	/* [sessions] */
-	unsigned max_sessions;	   /* 16 */
-	unsigned default_freq_hz;  /* 99 */
-	unsigned max_freq_hz;	   /* 10000 */
-	uint64_t max_duration_ns;  /* 0: none */
-	unsigned stack_bytes;	   /* 16384 */
-	unsigned max_frames;	   /* 512 */
-	char unwinder[16];	   /* libunwind; libdw: hidden, for comparison */
-	uint64_t ring_bytes;	   /* per CPU and session; 0: by rate */
-	uint64_t log_entries;	   /* sample log of a session */
+	unsigned max_sessions;    /* 16 */
+	unsigned default_freq_hz; /* 99 */
+	unsigned max_freq_hz;     /* 10000 */
+	uint64_t max_duration_ns; /* 0: none */
+	unsigned stack_bytes;     /* 16384 */
+	unsigned max_frames;      /* 512 */
+	char unwinder[16];        /* libunwind; libdw: hidden, for comparison */
+	uint64_t ring_bytes;      /* per CPU and session; 0: by rate */
+	uint64_t log_entries;     /* sample log of a session */
 	uint64_t max_nodes;
 	/* [store] */
 	uint64_t store_max_bytes, store_max_age_ns, store_free_floor_bytes;
@@ -41,12 +45,21 @@ struct config {
 	uint64_t names_cache_bytes;
 };
 
+#define CONFIG_FILE_MAX ((size_t)64 << 10) /* bytes of the file; more is refused */
+
+/* as_root false: directories of the calling user, from the environment. */
 void config_defaults(struct config *c, bool as_root);
-/* Reads INI text. On failure -EINVAL and a sentence with the line in message: unknown sections and keys are
- * refused. */
+/* Reads INI text. On failure -EINVAL and in message a line for each thing that is wrong ("line 3:
+ * …"): unknown sections and keys are refused. c may be half-filled then: parse into a copy. */
 int config_parse(struct config *c, const char *text, size_t len, struct buf *message);
 /* One "section.key" = value, for the command line. */
 int config_set(struct config *c, const char *section, const char *key, const char *value,
 	struct buf *message);
+/* The same out of one text: "section.key=value". */
+int config_set_text(struct config *c, const char *text, struct buf *message);
+/* What single values cannot tell: to be asked when all are set. -EINVAL and a sentence. */
+int config_check(const struct config *c, struct buf *message);
+/* Appends the names ("daemon.user") of settings that differ but are only read at the start. */
+void config_changed_fixed(const struct config *old, const struct config *now, struct buf *names);
 
 #endif
