@@ -1,0 +1,357 @@
+#include "daemon/broker/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+
+#include "base/io.h"
+#include "daemon/broker/host.h"
+
+#define OPEN_TIMEOUT_MS   2000
+#define PERFMAP_BYTES_MAX ((off_t)64 << 20)
+#define OWN_MAPS_MAX      ((size_t)16 << 20)
+#define STATUS_MAX        ((size_t)64 << 10)
+
+/* A path that stays inside the folder, whatever links say. Finds without opening: to open a device
+ * or a fifo can have effects. */
+static int find_inside(int root, const char *path, uint64_t flags, int *ret_fd)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC | flags,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	long fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+
+	if (fd < 0)
+		return -errno;
+	*ret_fd = (int)fd;
+	return 0;
+}
+
+/* /proc/PID/root is itself one of the links that may not be followed below it. */
+static int open_root(pid_t pid, int *ret_fd)
+{
+	AUTO(close_auto) int proc = -1;
+	int fd;
+
+	if (pid != 0) {
+		int r = host_proc_dir(pid, &proc);
+
+		if (r < 0)
+			return r;
+	}
+	fd = openat(proc, pid ? "root" : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+/* Opens for reading what was found, if it is a regular file. */
+static int open_found(int found, int *ret_fd)
+{
+	char path[32];
+	struct stat st;
+	int fd;
+
+	if (fstat(found, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOTSUP;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+static int check_elf(int fd)
+{
+	char magic[4];
+	ssize_t n = pread(fd, magic, sizeof(magic), 0);
+
+	if (n < 0)
+		return -errno;
+	return n == 4 && memcmp(magic, "\177ELF", 4) == 0 ? 0 : -ENOEXEC;
+}
+
+/* Device and inode of the file as /proc/PID/maps tells them, which is not what fstat(2) tells on
+ * overlay file systems and btrfs: maps it and looks at the own maps. */
+static int identity_in_maps(int fd, dev_t *ret_dev, uint64_t *ret_inode)
+{
+	AUTO(buf_done) struct buf text = BUF_INIT;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *at = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fd, 0);
+	char *next = NULL;
+	int r;
+
+	if (at == MAP_FAILED)
+		return -errno;
+	r = io_read_file("/proc/self/maps", OWN_MAPS_MAX, &text);
+	munmap(at, page);
+	if (r < 0)
+		return r;
+	for (char *line = strtok_r(text.data, "\n", &next); line;
+		line = strtok_r(NULL, "\n", &next)) {
+		unsigned long start;
+		unsigned int major_id, minor_id;
+
+		if (sscanf(line, "%lx-%*x %*s %*x %x:%x %" SCNu64, &start, &major_id, &minor_id,
+			    ret_inode) == 4 &&
+			start == (unsigned long)at) {
+			*ret_dev = makedev(major_id, minor_id);
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+/* -ESTALE: another file than the one that is mapped. */
+static int check_identity(int fd, const struct request *q)
+{
+	struct stat st;
+	uint64_t inode = 0;
+	dev_t dev = 0;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_dev == q->head.dev)
+		return st.st_ino == q->head.inode ? 0 : -ESTALE;
+	if (identity_in_maps(fd, &dev, &inode) < 0)
+		return -ESTALE;
+	return dev == q->head.dev && inode == q->head.inode ? 0 : -ESTALE;
+}
+
+/* found is taken. */
+static int open_mapped_found(int found_taken, const struct request *q, bool known, int *ret_fd)
+{
+	AUTO(close_auto) int found = found_taken, fd = -1;
+	int r = open_found(found, &fd);
+
+	if (r == 0)
+		r = check_elf(fd);
+	if (r == 0 && known)
+		r = check_identity(fd, q);
+	if (r == 0)
+		*ret_fd = MOVE_FD(fd);
+	return r;
+}
+
+/* Reaches deleted files and those of other mount namespaces; wants CAP_CHECKPOINT_RESTORE. */
+static int by_map_files(int proc, const struct request *q, int *ret_fd)
+{
+	char path[64];
+	int found;
+
+	snprintf(path, sizeof(path), "map_files/%" PRIx64 "-%" PRIx64, q->head.start, q->head.end);
+	found = openat(proc, path, O_PATH | O_CLOEXEC);
+	if (found < 0)
+		return -errno;
+	return open_mapped_found(found, q, q->head.inode != 0, ret_fd);
+}
+
+/* The program itself may be had so even when it was deleted. */
+static int by_exe(int proc, const struct request *q, int *ret_fd)
+{
+	int found = openat(proc, "exe", O_PATH | O_CLOEXEC);
+
+	if (found < 0)
+		return -errno;
+	return open_mapped_found(found, q, true, ret_fd);
+}
+
+static int by_path(const struct request *q, int *ret_fd)
+{
+	AUTO(close_auto) int root = -1;
+	int found = -1, r;
+
+	r = open_root(q->head.pid, &root);
+	if (r < 0)
+		return r;
+	/* The kernel wrote the path without links, so a link at its end is not what was mapped. */
+	r = find_inside(root, q->text, O_NOFOLLOW, &found);
+	if (r < 0)
+		return r;
+	return open_mapped_found(found, q, true, ret_fd);
+}
+
+int files_open_mapped(const struct request *q, int *ret_fd)
+{
+	AUTO(close_auto) int proc = -1;
+	int r = host_proc_dir(q->head.pid, &proc);
+
+	if (r < 0)
+		return r;
+	r = by_map_files(proc, q, ret_fd);
+	/* That is the file, and what is wrong with it. */
+	if (r == 0 || r == -ENOEXEC || r == -ENOTSUP)
+		return r;
+	/* Without an identity any file that took the name would do. */
+	if (q->head.inode == 0)
+		return r;
+	if (q->text[0])
+		r = by_path(q, ret_fd);
+	return r < 0 && by_exe(proc, q, ret_fd) == 0 ? 0 : r;
+}
+
+int files_open_elf(const struct request *q, int *ret_fd)
+{
+	AUTO(close_auto) int root = -1, found = -1, fd = -1;
+	int r = open_root(q->head.pid, &root);
+
+	if (r < 0)
+		return r;
+	/* Links are usual here, as in build-id folders; they resolve inside that root. */
+	r = find_inside(root, q->text, 0, &found);
+	if (r < 0)
+		return r;
+	r = open_found(found, &fd);
+	if (r < 0)
+		return r;
+	r = check_elf(fd);
+	if (r < 0)
+		return r;
+	*ret_fd = MOVE_FD(fd);
+	return 0;
+}
+
+/* The effective user out of status. The name comes before, but its line ends are escaped. The owner
+ * of /proc/PID would be root for a process that changed its user. */
+static int user_of(int proc, uid_t *ret_uid)
+{
+	AUTO(buf_done) struct buf text = BUF_INIT;
+	AUTO(close_auto) int fd = openat(proc, "status", O_RDONLY | O_CLOEXEC);
+	unsigned int real, effective;
+	const char *line;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = io_read_fd(fd, STATUS_MAX, &text);
+	if (r < 0)
+		return r;
+	line = text.data ? strstr(text.data, "\nUid:") : NULL;
+	if (!line || sscanf(line, "\nUid: %u %u", &real, &effective) != 2)
+		return -ESRCH;
+	*ret_uid = effective;
+	return 0;
+}
+
+static int check_perfmap(int found, uid_t uid)
+{
+	struct stat st;
+
+	if (fstat(found, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOTSUP;
+	if (st.st_uid != uid && st.st_uid != 0)
+		return -EACCES;
+	/* A second name may be that of a file which its maker could not read. */
+	if (st.st_nlink != 1)
+		return -EACCES;
+	return st.st_size > PERFMAP_BYTES_MAX ? -EFBIG : 0;
+}
+
+int files_open_perfmap(const struct request *q, int *ret_fd)
+{
+	AUTO(close_auto) int proc = -1, root = -1, folder = -1, found = -1;
+	char name[32];
+	uid_t uid = 0;
+	int r = host_proc_dir(q->head.pid, &proc);
+
+	if (r < 0)
+		return r;
+	r = user_of(proc, &uid);
+	if (r < 0)
+		return r;
+	r = open_root(q->head.pid, &root);
+	if (r < 0)
+		return r;
+	r = find_inside(root, "/tmp", O_DIRECTORY, &folder);
+	if (r < 0)
+		return r;
+	snprintf(name, sizeof(name), "perf-%d.map", q->head.tid);
+	r = find_inside(folder, name, O_NOFOLLOW, &found);
+	if (r < 0)
+		return r;
+	r = check_perfmap(found, uid);
+	if (r < 0)
+		return r;
+	return open_found(found, ret_fd);
+}
+
+/* In the child. */
+_Noreturn static void open_and_send(int sock, pid_t parent,
+	int (*open_fn)(const struct request *q, int *ret_fd), const struct request *q)
+{
+	int fd = -1, status;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	status = open_fn(q, &fd);
+	(void)io_send_fds(sock, &status, sizeof(status), &fd, status == 0 ? 1 : 0);
+	_exit(0);
+}
+
+static int receive_opened(int sock, int *ret_fd)
+{
+	struct pollfd p = {.fd = sock, .events = POLLIN};
+	size_t fds = 1;
+	int n, status, fd = -1;
+	ssize_t got;
+
+	do
+		n = poll(&p, 1, OPEN_TIMEOUT_MS);
+	while (n < 0 && errno == EINTR);
+	if (n == 0)
+		return -ETIMEDOUT;
+	if (n < 0)
+		return -errno;
+	got = io_recv_fds(sock, &status, sizeof(status), &fd, &fds);
+	if (got < 0)
+		return got == -EMSGSIZE ? -EMFILE : (int)got;
+	if (got != sizeof(status))
+		return -EIO;
+	if (status == 0 && fds == 1)
+		*ret_fd = fd;
+	return status;
+}
+
+int files_guarded(
+	int (*open_fn)(const struct request *q, int *ret_fd), const struct request *q, int *ret_fd)
+{
+	pid_t self = getpid(), child;
+	int pair[2], r;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	child = fork();
+	if (child == 0)
+		open_and_send(pair[1], self, open_fn, q);
+	r = child < 0 ? -errno : 0;
+	close(pair[1]);
+	if (r == 0) {
+		r = receive_opened(pair[0], ret_fd);
+		if (r == -ETIMEDOUT)
+			kill(child, SIGKILL);
+		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	close(pair[0]);
+	return r;
+}
