@@ -1,0 +1,137 @@
+#include "daemon/http/auth.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "daemon/http/answer.h"
+
+#define GROUPS_MAX 65536 /* NGROUPS_MAX of the kernel */
+
+/* The peer's supplementary groups as of its connect(2). Asking the kernel needs no look-up of
+ * users, which might block or open files. */
+static bool in_peer_groups(int fd, gid_t group)
+{
+	gid_t few[64];
+	socklen_t bytes = sizeof(few);
+	AUTO(free_auto) gid_t *many = NULL;
+	gid_t *groups = few;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, few, &bytes) < 0) {
+		if (errno != ERANGE || bytes > GROUPS_MAX * sizeof(gid_t))
+			return false;
+		many = malloc(bytes);
+		if (!many || getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, many, &bytes) < 0)
+			return false;
+		groups = many;
+	}
+	for (size_t i = 0; i < bytes / sizeof(gid_t); i++)
+		if (groups[i] == group)
+			return true;
+	return false;
+}
+
+int auth_peer(int fd, uid_t self_uid, gid_t group, struct caller *ret_who)
+{
+	struct ucred cred;
+	socklen_t bytes = sizeof(cred);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &bytes) < 0)
+		return -errno;
+	ret_who->uid = cred.uid;
+	ret_who->all = cred.uid == 0 || cred.uid == self_uid;
+	if (!ret_who->all && group != (gid_t)-1)
+		ret_who->all = cred.gid == group || in_peer_groups(fd, group);
+	return 0;
+}
+
+bool auth_token_equal(const char *token, const char *given, size_t given_len)
+{
+	volatile unsigned char differ = 0;
+
+	if (given_len != AUTH_TOKEN_DIGITS || strlen(token) != AUTH_TOKEN_DIGITS)
+		return false;
+	for (size_t i = 0; i < AUTH_TOKEN_DIGITS; i++)
+		differ |= (unsigned char)(token[i] ^ given[i]);
+	return differ == 0;
+}
+
+static void cookie_name(unsigned port, char *ret_name, size_t bytes)
+{
+	snprintf(ret_name, bytes, "profiled_%u", port);
+}
+
+static bool cookie_has_token(const struct header *h, const char *token, const char *name)
+{
+	const char *at = h->value;
+	size_t name_len = strlen(name);
+
+	while (*at) {
+		size_t len;
+
+		at += strspn(at, "; \t");
+		len = strcspn(at, ";");
+		if (len > name_len && strncmp(at, name, name_len) == 0 && at[name_len] == '=' &&
+			auth_token_equal(token, at + name_len + 1, len - name_len - 1))
+			return true;
+		at += len;
+	}
+	return false;
+}
+
+bool auth_has_token(struct req *r, const char *token, unsigned port)
+{
+	const char *value;
+	char name[32];
+	int found = req_header(r, "Authorization", &value);
+
+	if (found == 1) {
+		if (strncasecmp(value, "Bearer ", 7) != 0)
+			return false;
+		value += 7 + strspn(value + 7, " ");
+		r->by_bearer = auth_token_equal(token, value, strcspn(value, " \t"));
+		return r->by_bearer;
+	}
+	if (found < 0)
+		return false;
+	cookie_name(port, name, sizeof(name));
+	for (unsigned i = 0; i < r->header_count; i++)
+		if (r->headers[i].name_len == 6 &&
+			strncasecmp(r->headers[i].name, "Cookie", 6) == 0 &&
+			cookie_has_token(&r->headers[i], token, name))
+			return true;
+	return false;
+}
+
+bool auth_take_query_token(struct req *r, const char *token, unsigned port)
+{
+	const char *given = uri_get(&r->uri, "token");
+	AUTO(buf_done) struct buf clean = BUF_INIT;
+	char name[32];
+
+	if (!given || r->method != METHOD_GET || !auth_token_equal(token, given, strlen(given)))
+		return false;
+	/* "//host/" and "/\host/" would lead a browser away from here. */
+	if (r->uri.host || r->raw[1] == '/' || r->raw[1] == '\\')
+		return false;
+	if (uri_without(r->raw, "token", &clean) < 0)
+		return false;
+	cookie_name(port, name, sizeof(name));
+	answer_header(r, "Location", "%s", clean.data);
+	answer_header(r, "Set-Cookie", "%s=%s; Path=/; HttpOnly; SameSite=Strict", name, token);
+	answer_empty(r, 303);
+	return true;
+}
+
+void auth_refuse(struct req *r)
+{
+	answer_header(r, "WWW-Authenticate", "Bearer realm=\"profiled\"");
+	problem(r, 401,
+		"This needs the token. Open the address with ?token=... that the daemon printed at "
+		"its "
+		"start, or send the header Authorization: Bearer TOKEN.");
+}
