@@ -14,7 +14,7 @@
 struct module_segment {
 	uint64_t vaddr, mem_bytes;   /* in the file's own address space */
 	uint64_t offset, file_bytes; /* in the file */
-	bool exec;
+	bool exec, write;
 };
 
 struct module {

@@ -121,6 +121,7 @@ static int add_segment(struct module *m, const Elf64_Phdr *p)
 	s->offset = p->p_offset;
 	s->file_bytes = p->p_filesz < p->p_memsz ? p->p_filesz : p->p_memsz;
 	s->exec = (p->p_flags & PF_X) != 0;
+	s->write = (p->p_flags & PF_W) != 0;
 	if (s->offset > m->image_bytes) {
 		s->offset = 0;
 		s->file_bytes = 0;

@@ -151,6 +151,11 @@ struct range *space_find(struct space *s, uint64_t addr)
 	return &s->ranges[i];
 }
 
+struct range *space_range(struct space *s, unsigned index)
+{
+	return index < s->count ? &s->ranges[index] : NULL;
+}
+
 /* Memory files hold JIT code as often as ELF files; their names are the kernel's. */
 static bool is_memory_file(const char *path)
 {

@@ -62,6 +62,8 @@ int space_clone(const struct space *from, pid_t pid, struct space **ret_space); 
 
 /* The range that holds addr, or NULL. Lent until the next change. */
 struct range *space_find(struct space *s, uint64_t addr);
+/* All ranges, by index in the order of addresses; NULL past the last. */
+struct range *space_range(struct space *s, unsigned index);
 /* Its module, opened at the first call (a request to the broker). NULL for kinds without a file.
  * Lent; a file that cannot be opened has one too, with error set. May turn a range into RANGE_ANON:
  * see there. */

@@ -1,5 +1,5 @@
-/* User call chains out of a sample's registers and copied stack. Sampler thread; a back end's handles stay
- * on it. A third back end may be added behind the same three calls. */
+/* User call chains out of a sample's registers and copied stack. Sampler thread; a back end's
+ * handles stay on it. A third back end may be added behind the same three calls. */
 #ifndef PFL_UNWIND_UNWIND_H
 #define PFL_UNWIND_UNWIND_H
 
@@ -12,26 +12,33 @@
 
 /* Why a chain ended where it did. UNWIND_ROOT is the only whole one. */
 enum unwind_end {
-	UNWIND_ROOT,	   /* the outermost frame: its return address is undefined or 0 */
-	UNWIND_STACK_CUT,  /* the copied part of the stack ended */
+	UNWIND_ROOT,       /* the outermost frame: its return address is undefined or 0 */
+	UNWIND_STACK_CUT,  /* the copied part of the stack ended, or a signal handler ran on another
+			      stack than the one that it interrupted, which was not copied */
 	UNWIND_MAX_FRAMES, /* more frames than asked for */
-	UNWIND_NO_CFI,	   /* no unwind information, and no frame pointer that leads on */
+	UNWIND_NO_CFI,     /* no unwind information, and no frame pointer that leads on */
 	UNWIND_NO_MODULE,  /* a return address in no executable mapping */
 	UNWIND_UNREADABLE, /* the module's file cannot be read */
 	UNWIND_BAD_MEMORY, /* a rule asked for memory that was not copied (not the stack's end) */
-	UNWIND_NO_PROGRESS,/* the stack pointer did not grow */
-	UNWIND_NO_USER,	   /* a kernel thread, or a 32-bit process: no registers that we can use */
-	UNWIND_ERROR,	   /* the back end gave up otherwise */
+	UNWIND_NO_PROGRESS, /* the stack pointer did not grow */
+	UNWIND_NO_USER,     /* a kernel thread, or a 32-bit process: no registers that we can use */
+	UNWIND_ERROR,       /* the back end gave up otherwise */
+	UNWIND_FP_END, /* the kernel's frame-pointer walk ended by itself: whether at the outermost
+			  frame cannot be known (unwind_from_fp alone) */
 	UNWIND_END_COUNT
 };
-const char *unwind_end_name(enum unwind_end end); /* "root", "stack_cut", … for the ledger and metrics */
+/* "root", "stack_cut", … for the ledger and metrics */
+const char *unwind_end_name(enum unwind_end end);
 
+/* BY_FP: by the frame pointer where there is no CFI; also by the code itself at the very entry or
+ * exit of such a function. */
 enum unwind_how { UNWIND_BY_REGISTERS, UNWIND_BY_CFI, UNWIND_BY_FP };
 
 struct unwind_chain {
-	uint64_t addrs[UNWIND_FRAMES_MAX]; /* innermost first. The first is the instruction pointer, others
-					      are return addresses less 1, except above a signal frame: ready
-					      to look names up with */
+	/* Innermost first. The first is the instruction pointer; others are return addresses less
+	 * 1, except for the frame that a signal interrupted and for the trampoline the handler
+	 * returns to: ready to look names up with. */
+	uint64_t addrs[UNWIND_FRAMES_MAX];
 	uint8_t how[UNWIND_FRAMES_MAX];
 	unsigned count;
 	enum unwind_end end;
@@ -42,9 +49,12 @@ struct unwinder;
 int unwinder_new(const char *name, struct unwinder **ret_unwinder);
 void unwinder_free(struct unwinder *u);
 /* Fills *chain, always: a failure is its end. max_frames at most UNWIND_FRAMES_MAX. */
-void unwinder_run(struct unwinder *u, struct space *s, const struct sample *sample, unsigned max_frames,
-	struct unwind_chain *chain);
-/* The same from the kernel's own frame-pointer chain (STACK_FP). */
+void unwinder_run(struct unwinder *u, struct space *s, const struct sample *sample,
+	unsigned max_frames, struct unwind_chain *chain);
+/* The same from the kernel's own frame-pointer chain (STACK_FP). UNWIND_ROOT when the last address
+ * is in code whose CFI says that it is the outermost; UNWIND_MAX_FRAMES when there are more than
+ * max_frames, or the chain is just as long as the kernel makes them by default; else UNWIND_FP_END.
+ */
 void unwind_from_fp(struct space *s, const struct sample *sample, unsigned max_frames,
 	struct unwind_chain *chain);
 /* The space is about to be freed: what is cached for it goes. */

@@ -1,0 +1,93 @@
+/* One user stack on its way from frame to frame: what the back ends share. Sampler thread. */
+#ifndef PFL_UNWIND_WALK_H
+#define PFL_UNWIND_WALK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "daemon/unwind/regs.h"
+#include "daemon/unwind/unwind.h"
+
+#define WALK_POPPED_MAX 6 /* registers that a callee saves */
+
+/* What a step came to. */
+enum step {
+	STEP_ON,     /* the registers are the caller's now */
+	STEP_NO_CFI, /* there are no rules here; registers as before; walk.end says why */
+	STEP_END,    /* no further: walk.end says why */
+};
+
+struct walk {
+	struct space *space;
+	const uint8_t *stack; /* copied bytes, at stack_start in the target */
+	uint64_t stack_start, stack_end;
+	/* Words right below the copy that are known all the same: what was popped from there last.
+	 */
+	struct {
+		uint64_t addr, value;
+	} popped[WALK_POPPED_MAX];
+	unsigned popped_count;
+	struct regs regs; /* of the present frame; pc, sp and bp alone after a step by CFI */
+	bool exact;       /* pc is the next instruction to run, not a return address */
+	bool past_signal; /* a signal frame was crossed: the stack may be another one, not copied */
+	bool from_signal; /* the last step led out of a signal frame */
+	uint64_t last_word; /* what the last read of the stack gave */
+	bool read_failed;   /* some read of the last step did; end says how */
+	enum unwind_end end;
+};
+
+/* False when the sample has no registers of 64 bits. */
+bool walk_begin(struct walk *w, struct space *s, const struct sample *sample);
+
+static inline uint64_t walk_pc(const struct walk *w)
+{
+	return w->regs.value[DWREG_RIP];
+}
+
+/* The address of the call for a return address: its rules and its name are the caller's, even where
+ * the call was the last instruction of a function. */
+static inline uint64_t walk_lookup_pc(const struct walk *w)
+{
+	return walk_pc(w) - (w->exact ? 0 : 1);
+}
+
+/* Without registers of 64 bits there is one frame at most: where the CPU was. */
+void walk_leaf_alone(const struct sample *sample, struct unwind_chain *chain);
+/* What is asked for, brought into the bounds of a chain. */
+unsigned walk_frames_cap(unsigned max_frames);
+
+static inline void chain_push(struct unwind_chain *chain, uint64_t addr, enum unwind_how how)
+{
+	chain->addrs[chain->count] = addr;
+	chain->how[chain->count] = (uint8_t)how;
+	chain->count++;
+}
+
+/* A word of the copied stack. False: not there; end is set to the reason. */
+bool walk_read(struct walk *w, uint64_t addr, uint64_t *ret_word);
+bool walk_on_stack(const struct walk *w, uint64_t addr);
+
+/* One frame without rules: by what the code at an interrupted pc says, else by the frame pointer.
+ * Leaves walk.end as it was when neither leads on. */
+enum step step_without_cfi(struct walk *w);
+
+/* A back end that takes single steps by CFI. */
+struct stepper;
+int stepper_new(struct stepper **ret_stepper);
+void stepper_free(struct stepper *st);
+void stepper_begin(struct stepper *st, struct walk *w); /* w is lent until the next begin */
+enum step stepper_step(struct stepper *st);
+/* The registers were changed by somebody else. */
+void stepper_resume(struct stepper *st);
+/* Fills walk.regs.value[DWREG_RBP] in, which a step leaves out; unknown if it cannot be read. */
+void stepper_fetch_bp(struct stepper *st);
+
+/* A back end that walks whole stacks: libdw, for comparison. */
+struct dwfl_walker;
+int dwfl_walker_new(struct dwfl_walker **ret_walker);
+void dwfl_walker_free(struct dwfl_walker *d);
+void dwfl_walker_forget(struct dwfl_walker *d, const struct space *s);
+/* Appends to chain, which has the first frame, and sets its end. */
+void dwfl_walker_run(
+	struct dwfl_walker *d, struct walk *w, unsigned max_frames, struct unwind_chain *chain);
+
+#endif
