@@ -9,6 +9,22 @@
 
 #define KERNEL_ALIGN ((uint64_t)2 << 20) /* of the kernel's random place, CONFIG_PHYSICAL_ALIGN */
 
+const char *view_kind_name(enum view_kind kind)
+{
+	static const char *const names[VIEW_KIND_COUNT] = {
+		[VIEW_ROOT] = "root",
+		[VIEW_PROCESS] = "process",
+		[VIEW_THREAD] = "thread",
+		[VIEW_USER] = "user",
+		[VIEW_KERNEL] = "kernel",
+		[VIEW_JIT] = "jit",
+		[VIEW_INLINED] = "inlined",
+		[VIEW_SPECIAL] = "special",
+	};
+
+	return names[kind];
+}
+
 /* Room for one more element at the end of *array. */
 static int grow(void **array, uint32_t count, uint32_t *cap, size_t each)
 {

@@ -15,7 +15,9 @@ struct render {
 };
 
 static const struct writer *const writers[] = {
+	[RENDER_JSON] = &json_writer,
 	[RENDER_FOLDED] = &folded_writer,
+	[RENDER_TEXT] = &text_writer,
 };
 
 #define WRITER_COUNT (sizeof(writers) / sizeof(writers[0]))

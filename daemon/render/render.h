@@ -28,7 +28,8 @@ AUTO_FREE_FN(struct render, render_free)
 /* Appends some more (about 64 KiB) to into. 1: there is more; 0: done; negative errno. */
 int render_more(struct render *r, struct buf *into);
 
-/* The ledger in one line for people: "9,812 samples, 3 lost, 2 truncated, 98.9 % whole". */
+/* The ledger in one line for people: "9,812 samples · 0 lost · 12 truncated · whole stacks 99.1 %".
+ */
 void render_ledger_line(const struct profile *p, struct buf *into);
 
 /* Names may hold any byte. What a format cannot hold becomes U+FFFD followed by the byte's two hex

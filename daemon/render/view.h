@@ -17,8 +17,7 @@ struct view_query {
 	bool by_thread;          /* a level "comm (tid)" below that; needs the log */
 	bool lines;              /* frames are split by file:line */
 	bool inverted;           /* callers below callees: leaves become roots */
-	double min_share;   /* 0..1: subtrees below it are folded into their parent's self, and said
-			     */
+	double min_share;   /* 0..1: subtrees below it go to their parent's self, and it is said */
 	uint32_t max_depth; /* 0: all */
 };
 /* True when it cannot be answered without the log. */
@@ -32,8 +31,11 @@ enum view_kind {
 	VIEW_KERNEL,
 	VIEW_JIT,
 	VIEW_INLINED,
-	VIEW_SPECIAL
+	VIEW_SPECIAL,
+	VIEW_KIND_COUNT
 };
+/* "root", "process", …, as the JSON has it. */
+const char *view_kind_name(enum view_kind kind);
 
 /* In preorder: a node's children follow it, deeper by one; siblings by name, then module. */
 struct view_node {
@@ -61,8 +63,8 @@ struct view_name {
 
 /* A question that would take more nodes or steps than these loses detail far from the root, never
  * weight: it is in folded_weight. Inverted views of deep recursion are what can reach them. */
-#define VIEW_NODES_MAX 4000000u
-#define VIEW_STEPS_MAX 64000000u
+#define VIEW_NODES_MAX 2000000u
+#define VIEW_STEPS_MAX 32000000u
 
 struct view {
 	const struct profile *profile; /* retained */

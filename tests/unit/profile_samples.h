@@ -8,8 +8,8 @@
 #include "daemon/tree/profile.h"
 
 #define SAMPLE_EVENT "cpu-clock"
-#define SAMPLE_START 1000000000u /* monotonic */
-#define SAMPLE_WALL  1700000000000000000u
+#define SAMPLE_START 1000000000ull /* monotonic */
+#define SAMPLE_WALL  1700000000000000000ull
 
 struct sample_builder {
 	struct profile *p;
