@@ -119,7 +119,7 @@ static void list_jit(struct sampler *s, void *arg)
 
 	all = sampler_sessions(s, &count);
 	for (unsigned i = 0; i < count; i++) {
-		struct process *p;
+		struct session_process *p;
 		size_t cursor = 0;
 
 		if (all[i]->state != SESSION_RUNNING)

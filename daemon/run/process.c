@@ -13,7 +13,7 @@ struct processes {
 	struct map *by_pid;
 };
 
-static void process_free(struct processes *ps, struct process *p)
+static void process_free(struct processes *ps, struct session_process *p)
 {
 	if (!p)
 		return;
@@ -43,7 +43,7 @@ int processes_new(struct broker *b, struct modules *ms, struct unwinder *u, stru
 
 void processes_free(struct processes *ps)
 {
-	struct process *p;
+	struct session_process *p;
 	size_t cursor = 0;
 
 	if (!ps)
@@ -56,13 +56,13 @@ void processes_free(struct processes *ps)
 	free(ps);
 }
 
-struct process *processes_next(struct processes *ps, size_t *cursor)
+struct session_process *processes_next(struct processes *ps, size_t *cursor)
 {
 	uint64_t key, value;
 
 	if (!map_next(ps->by_pid, cursor, &key, &value))
 		return NULL;
-	return (struct process *)(uintptr_t)value;
+	return (struct session_process *)(uintptr_t)value;
 }
 
 size_t processes_count(const struct processes *ps)
@@ -70,12 +70,13 @@ size_t processes_count(const struct processes *ps)
 	return map_count(ps->by_pid);
 }
 
-struct process *processes_find(const struct processes *ps, pid_t pid)
+struct session_process *processes_find(const struct processes *ps, pid_t pid)
 {
 	uint64_t value;
 
-	return map_get(ps->by_pid, (uint32_t)pid, &value) ? (struct process *)(uintptr_t)value
-							  : NULL;
+	return map_get(ps->by_pid, (uint32_t)pid, &value)
+		? (struct session_process *)(uintptr_t)value
+		: NULL;
 }
 
 static void forget(struct processes *ps, pid_t pid)
@@ -83,14 +84,14 @@ static void forget(struct processes *ps, pid_t pid)
 	uint64_t value;
 
 	if (map_remove(ps->by_pid, (uint32_t)pid, &value))
-		process_free(ps, (struct process *)(uintptr_t)value);
+		process_free(ps, (struct session_process *)(uintptr_t)value);
 }
 
 /* A new entry in place of an old one of the same pid; with space when given (taken even on
  * failure). */
-static struct process *enter(struct processes *ps, pid_t pid, struct space *space)
+static struct session_process *enter(struct processes *ps, pid_t pid, struct space *space)
 {
-	struct process *p = calloc(1, sizeof(*p));
+	struct session_process *p = calloc(1, sizeof(*p));
 
 	forget(ps, pid);
 	if (!p || (!space && space_new(ps->modules, pid, &space) < 0) ||
@@ -107,7 +108,7 @@ static struct process *enter(struct processes *ps, pid_t pid, struct space *spac
 	return p;
 }
 
-static void set_comm(struct process *p, const char *comm)
+static void set_comm(struct session_process *p, const char *comm)
 {
 	size_t len = strnlen(comm, sizeof(p->comm) - 1);
 
@@ -115,7 +116,7 @@ static void set_comm(struct process *p, const char *comm)
 	p->comm[len] = 0;
 }
 
-void processes_identify(struct processes *ps, struct process *p)
+void processes_identify(struct processes *ps, struct session_process *p)
 {
 	struct procinfo info = {0};
 
@@ -133,9 +134,9 @@ void processes_identify(struct processes *ps, struct process *p)
 		set_comm(p, info.comm);
 }
 
-struct process *processes_get(struct processes *ps, pid_t pid, pid_t tid)
+struct session_process *processes_get(struct processes *ps, pid_t pid, pid_t tid)
 {
-	struct process *p = processes_find(ps, pid);
+	struct session_process *p = processes_find(ps, pid);
 
 	if (p)
 		return p;
@@ -155,8 +156,8 @@ struct process *processes_get(struct processes *ps, pid_t pid, pid_t tid)
 
 static void forked(struct processes *ps, const struct sideband *s)
 {
-	struct process *parent = processes_find(ps, s->ppid);
-	struct process *child;
+	struct session_process *parent = processes_find(ps, s->ppid);
+	struct session_process *child;
 	struct space *space = NULL;
 
 	if (s->pid == s->ppid) {
@@ -181,7 +182,7 @@ static void forked(struct processes *ps, const struct sideband *s)
 
 static void execed(struct processes *ps, const struct sideband *s)
 {
-	struct process *p = processes_find(ps, s->pid);
+	struct session_process *p = processes_find(ps, s->pid);
 
 	/* All mappings of the new image follow as records: an empty space is a whole one. */
 	if (!p)
@@ -198,7 +199,7 @@ static void execed(struct processes *ps, const struct sideband *s)
 
 void processes_sideband(struct processes *ps, const struct sideband *s)
 {
-	struct process *p;
+	struct session_process *p;
 
 	switch (s->kind) {
 	case SIDEBAND_FORK: forked(ps, s); return;
@@ -225,7 +226,7 @@ void processes_sideband(struct processes *ps, const struct sideband *s)
 	}
 }
 
-static bool is_over(struct processes *ps, const struct process *p)
+static bool is_over(struct processes *ps, const struct session_process *p)
 {
 	struct procinfo info = {0};
 
@@ -239,7 +240,7 @@ void processes_sweep(struct processes *ps)
 {
 	pid_t over[256];
 	unsigned count = 0;
-	struct process *p;
+	struct session_process *p;
 	size_t cursor = 0;
 
 	while (count < 256 && (p = processes_next(ps, &cursor)))

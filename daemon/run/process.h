@@ -15,7 +15,7 @@
 /* Over this many the tree books further ones on one entry, so that a fork storm cannot fill it. */
 #define PROCESSES_IN_TREE_MAX 65536
 
-struct process {
+struct session_process {
 	pid_t pid;
 	uint64_t start_ticks; /* 0: it was gone before we could ask */
 	uid_t uid;            /* (uid_t)-1: not known */
@@ -35,16 +35,16 @@ AUTO_FREE_FN(struct processes, processes_free)
 
 /* The process of a sample: known, or read from /proc now. Never fails for want of the process: one
  * that is gone has an empty space. NULL: no memory. Lent until the next sideband record. */
-struct process *processes_get(struct processes *ps, pid_t pid, pid_t tid);
+struct session_process *processes_get(struct processes *ps, pid_t pid, pid_t tid);
 /* NULL: never sampled. */
-struct process *processes_find(const struct processes *ps, pid_t pid);
+struct session_process *processes_find(const struct processes *ps, pid_t pid);
 /* Makes sure start_ticks and uid were asked for. */
-void processes_identify(struct processes *ps, struct process *p);
+void processes_identify(struct processes *ps, struct session_process *p);
 void processes_sideband(struct processes *ps, const struct sideband *s);
 /* Every few seconds: forgets those that ended without our having counted all their threads out. */
 void processes_sweep(struct processes *ps);
 /* Walks all; *cursor starts at 0. */
-struct process *processes_next(struct processes *ps, size_t *cursor);
+struct session_process *processes_next(struct processes *ps, size_t *cursor);
 size_t processes_count(const struct processes *ps);
 
 #endif

@@ -71,7 +71,7 @@ static int64_t module_frame(
 	return calltree_frame(s->tree, FRAME_USER, (uint32_t)index, vaddr);
 }
 
-static uint32_t user_frame(struct session *s, struct process *p, uint64_t addr)
+static uint32_t user_frame(struct session *s, struct session_process *p, uint64_t addr)
 {
 	struct range *r = space_find(p->space, addr);
 	struct module *m;
@@ -113,8 +113,8 @@ static void count_end(struct session_env *env, struct session *s, enum unwind_en
 }
 
 /* Outermost first: marker, user frames, kernel frames. Returns how many. */
-static uint32_t build_frames(
-	struct session_env *env, struct session *s, struct process *p, const struct sample *sample)
+static uint32_t build_frames(struct session_env *env, struct session *s, struct session_process *p,
+	const struct sample *sample)
 {
 	struct unwind_chain *c = &env->chain;
 	unsigned max_frames = s->plan.request.max_frames;
@@ -141,7 +141,7 @@ static uint32_t build_frames(
 	return n;
 }
 
-static int64_t tree_process(struct session *s, struct process *p)
+static int64_t tree_process(struct session *s, struct session_process *p)
 {
 	static const char overflow[] = "[further processes]";
 
@@ -158,7 +158,7 @@ static int64_t tree_process(struct session *s, struct process *p)
 	return p->tree_index;
 }
 
-static int64_t tree_thread(struct session *s, struct process *p, pid_t tid)
+static int64_t tree_thread(struct session *s, struct session_process *p, pid_t tid)
 {
 	uint64_t index;
 	int64_t made;
@@ -184,7 +184,7 @@ static void on_sample(void *arg, const struct sample *sample, unsigned event)
 {
 	struct round_context *rc = arg;
 	struct session *s = rc->s;
-	struct process *p = processes_get(s->processes, sample->pid, sample->tid);
+	struct session_process *p = processes_get(s->processes, sample->pid, sample->tid);
 	int64_t process, thread;
 	uint32_t n;
 
@@ -215,7 +215,7 @@ dropped:
 static void on_sideband(void *arg, const struct sideband *sb)
 {
 	struct session *s = ((struct round_context *)arg)->s;
-	struct process *p;
+	struct session_process *p;
 	uint64_t thread;
 
 	processes_sideband(s->processes, sb);

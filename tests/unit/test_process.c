@@ -106,7 +106,7 @@ static void send(enum sideband_kind kind, pid_t pid, pid_t tid, pid_t ppid, cons
 
 static void unknown_process_is_read_from_proc(void **state)
 {
-	struct process *p = processes_get(table, 10, 10);
+	struct session_process *p = processes_get(table, 10, 10);
 
 	assert_string_equal(p->comm, "asked");
 	assert_int_equal(p->start_ticks, 77);
@@ -117,7 +117,7 @@ static void unknown_process_is_read_from_proc(void **state)
 
 static void process_that_is_gone_has_an_empty_space(void **state)
 {
-	struct process *p;
+	struct session_process *p;
 
 	proc_error = -ESRCH;
 	p = processes_get(table, 10, 10);
@@ -128,7 +128,7 @@ static void process_that_is_gone_has_an_empty_space(void **state)
 
 static void forked_child_has_the_parents_mappings(void **state)
 {
-	struct process *parent = processes_get(table, 10, 10), *child;
+	struct session_process *parent = processes_get(table, 10, 10), *child;
 
 	send(SIDEBAND_MMAP, 10, 10, 0, "/lib/x.so");
 	assert_int_equal(parent->space->maps, 1);
@@ -142,7 +142,7 @@ static void forked_child_has_the_parents_mappings(void **state)
 
 static void exec_starts_with_an_empty_space(void **state)
 {
-	struct process *p = processes_get(table, 10, 10);
+	struct session_process *p = processes_get(table, 10, 10);
 
 	send(SIDEBAND_MMAP, 10, 10, 0, "/bin/old");
 	send(SIDEBAND_EXEC, 10, 10, 0, "new");
@@ -201,7 +201,7 @@ static void comm_of_a_thread_is_not_the_process(void **state)
 
 static void process_outside_our_namespace_is_one_entry(void **state)
 {
-	struct process *p = processes_get(table, 0, 0);
+	struct session_process *p = processes_get(table, 0, 0);
 
 	assert_string_equal(p->comm, "[other pid namespace]");
 	assert_int_equal(p->space->reads, 0);
