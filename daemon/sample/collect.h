@@ -24,21 +24,30 @@ struct capture_stats {
 	uint64_t records, samples, lost, throttled, unknown, malformed_bytes;
 	uint64_t sideband_lost;
 	uint64_t filtered; /* samples of processes outside the target */
-	uint64_t
-		counted[EVENTS_MAX]; /* the kernel's own counts of the events (occurrences or ns) */
+	/* The kernel's own counts of the events (occurrences or ns), as of the last
+	 * capture_refresh() or capture_stop(). After the last round of an event that counts
+	 * occurrences by a period of 1: samples + filtered + lost + malformed == counted, summed
+	 * over such events. */
+	uint64_t counted[EVENTS_MAX];
+	uint64_t malformed; /* records that could not be decoded */
 	unsigned
 		task_errors; /* threads that could not be opened (gone meanwhile are not counted) */
 };
 
 struct capture_sink {
-	/* sample->pid is a process of the target. event: index into options.events. */
+	/* sample->pid is a process of the target. event: index into options.events. The weight is
+	 * always there. */
 	void (*sample)(void *arg, const struct sample *s, unsigned event);
+	/* Of processes of the target, those that join or leave it included. The same mapping may
+	 * come more than once. */
 	void (*sideband)(void *arg, const struct sideband *s);
 	void *arg;
 };
 
-/* Opens all, started. message gets a sentence on failure. -ESRCH: no such process; -EACCES/-EPERM:
- * may not; -EMFILE: too many threads for the descriptors; -EINVAL: rate above the kernel's. */
+/* Opens all, started. message gets a sentence on failure. -ESRCH: no such process; -ENOENT: no such
+ * cgroup, or event; -EACCES/-EPERM: may not; -EMFILE: too many threads for the descriptors;
+ * -EINVAL: rate above the kernel's, or settings that make no sense. Everything is closed again
+ * then. */
 int capture_new(struct broker *b, const struct target_spec *target,
 	const struct capture_options *options, struct capture **ret_capture, struct buf *message);
 /* Stops and closes the events; the last records are still there for one more capture_round(). */
@@ -46,13 +55,16 @@ void capture_stop(struct capture *c);
 void capture_free(struct capture *c);
 AUTO_FREE_FN(struct capture, capture_free)
 
-/* Adds its descriptors to an epoll set with the given data, EPOLLIN. */
+/* Adds its descriptors, and those that come later, to an epoll set with the given data, EPOLLIN. */
 int capture_watch(struct capture *c, int epoll_fd, void *data);
-/* Reads and hands out what is there. Returns the records, or a negative errno. */
+/* Reads and hands out what is there, up to a millisecond ago (after capture_stop(): all). Returns
+ * the records, or a negative errno. To be called every 100 ms at least. */
 int capture_round(struct capture *c, const struct capture_sink *sink);
 /* Every second or so: new processes of a command, CPUs that came back, whether the target is gone.
  */
 int capture_refresh(struct capture *c);
+/* TARGET_PIDS: all of the processes named have ended (what they started may go on). TARGET_CGROUP:
+ * it was removed. As of the last capture_refresh(). */
 bool capture_target_gone(const struct capture *c);
 void capture_get_stats(struct capture *c, struct capture_stats *ret_stats);
 

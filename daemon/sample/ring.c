@@ -125,6 +125,12 @@ void ring_commit(struct ring *r)
 	__atomic_store_n(&r->page->data_tail, r->tail, __ATOMIC_RELEASE);
 }
 
+void ring_rewind(struct ring *r)
+{
+	r->tail = r->given;
+	r->peeked = 0;
+}
+
 size_t ring_uncommitted(const struct ring *r)
 {
 	return (size_t)(r->tail - r->given);

@@ -24,6 +24,8 @@ const void *ring_peek(struct ring *r, size_t *ret_len, size_t *ret_skipped);
 void ring_advance(struct ring *r);
 /* Hands what was read back to the kernel. */
 void ring_commit(struct ring *r);
+/* Reading begins again at what was not handed back. */
+void ring_rewind(struct ring *r);
 /* Read, but not handed back yet. */
 size_t ring_uncommitted(const struct ring *r);
 size_t ring_bytes(const struct ring *r);

@@ -1,0 +1,56 @@
+/* The parts of a capture, for the files that make it up: capture.c opens and looks after it,
+ * tasks.c knows its threads, collect.c reads it. Sampler thread. */
+#ifndef PFL_SAMPLE_CAPTURE_H
+#define PFL_SAMPLE_CAPTURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "base/buf.h"
+#include "daemon/sample/collect.h"
+#include "daemon/sample/events.h"
+#include "daemon/sample/members.h"
+#include "daemon/sample/merge.h"
+#include "daemon/sample/target.h"
+
+struct capture {
+	struct broker *b;
+	struct target_spec target; /* without its pids: processes has them */
+	struct capture_options options;
+	struct record_layout layouts[EVENTS_MAX];
+	enum capture_plan plan;
+	struct events *events;
+	struct merge *merge;
+	struct members *members; /* NULL: whatever the events see belongs to the target */
+	struct members *covered; /* task plan: the processes whose threads have events */
+	struct processes processes;
+	struct processes
+		candidates; /* task plan: found by the last refresh; opened by the next round */
+	bool late_threads;  /* some threads may have events both of their own and inherited */
+	uint64_t cgroup_inode;
+	int epoll_fd;
+	void *epoll_data;
+	unsigned watched_slots;
+	bool stopped, gone;
+	bool read_since_reap;      /* a round has taken place since */
+	uint64_t rescanned_at;     /* sideband_lost when the members were looked at afresh */
+	uint64_t lost_records;     /* by the LOST records in the rings */
+	uint64_t lost_by_hardware; /* by LOST_SAMPLES */
+	uint64_t lost_counted;     /* by the events' own counts */
+	struct capture_stats stats;
+};
+
+/* Opens events on all threads of the processes, not started yet. */
+int tasks_open(struct capture *c, const struct processes *processes);
+/* Opens events on the threads of all covered processes on the slots from the given one on. */
+int tasks_open_slots(struct capture *c, unsigned from_slot);
+/* The candidates that are not covered by now. */
+void tasks_adopt(struct capture *c);
+/* A sample of a thread that inherited the event of another: one of its own would count it twice. */
+void tasks_saw_inherited(
+	struct capture *c, const struct sample_head *head, const struct event_source *source);
+
+/* Descriptors of slots that were added since go into the epoll set. */
+int capture_watch_slots(struct capture *c);
+
+#endif
