@@ -23,8 +23,8 @@ struct capture {
 	struct merge *merge;
 	struct members *members; /* NULL: whatever the events see belongs to the target */
 	struct members *covered; /* task plan: the processes whose threads have events */
-	struct processes processes;
-	struct processes
+	struct target_processes processes;
+	struct target_processes
 		candidates; /* task plan: found by the last refresh; opened by the next round */
 	bool late_threads;  /* some threads may have events both of their own and inherited */
 	uint64_t cgroup_inode;
@@ -41,7 +41,7 @@ struct capture {
 };
 
 /* Opens events on all threads of the processes, not started yet. */
-int tasks_open(struct capture *c, const struct processes *processes);
+int tasks_open(struct capture *c, const struct target_processes *processes);
 /* Opens events on the threads of all covered processes on the slots from the given one on. */
 int tasks_open_slots(struct capture *c, unsigned from_slot);
 /* The candidates that are not covered by now. */

@@ -13,7 +13,7 @@
 /* Pidfds come out of the same budget as events: a long list does without. */
 #define PINNED_MAX 256
 
-void processes_done(struct processes *p)
+void processes_done(struct target_processes *p)
 {
 	for (size_t i = 0; i < p->count; i++)
 		if (p->list[i].pidfd >= 0)
@@ -22,18 +22,18 @@ void processes_done(struct processes *p)
 	memset(p, 0, sizeof(*p));
 }
 
-static int add_process(struct processes *p, const struct procinfo *info)
+static int add_process(struct target_processes *p, const struct procinfo *info)
 {
 	if (p->count == p->cap) {
 		size_t cap = p->cap ? p->cap * 2 : 16;
-		struct process *list = reallocarray(p->list, cap, sizeof(*list));
+		struct target_process *list = reallocarray(p->list, cap, sizeof(*list));
 
 		if (!list)
 			return -ENOMEM;
 		p->list = list;
 		p->cap = cap;
 	}
-	p->list[p->count++] = (struct process){.pid = info->pid,
+	p->list[p->count++] = (struct target_process){.pid = info->pid,
 		.start_ticks = info->start_ticks,
 		.threads = info->threads,
 		.pidfd = -1};
@@ -51,7 +51,7 @@ static bool is_others(const struct target_spec *target, const struct procinfo *i
 }
 
 static int resolve_pid(struct broker *b, const struct target_spec *target, pid_t pid,
-	struct processes *into, struct buf *message)
+	struct target_processes *into, struct buf *message)
 {
 	struct procinfo info;
 	int r;
@@ -95,7 +95,7 @@ static bool is_wanted(const struct target_spec *target, const struct procinfo *i
 
 /* Of a list of pids those that are wanted; who ended meanwhile is left out. */
 static int resolve_listed(struct broker *b, const struct target_spec *target,
-	const struct buf *pids, struct processes *into)
+	const struct buf *pids, struct target_processes *into)
 {
 	int r = 0;
 
@@ -116,8 +116,8 @@ static int resolve_listed(struct broker *b, const struct target_spec *target,
 	return r;
 }
 
-int target_resolve(struct broker *b, const struct target_spec *target, struct processes *into,
-	struct buf *message)
+int target_resolve(struct broker *b, const struct target_spec *target,
+	struct target_processes *into, struct buf *message)
 {
 	AUTO(buf_done) struct buf pids = BUF_INIT;
 	int r = 0;
@@ -145,7 +145,7 @@ int target_resolve(struct broker *b, const struct target_spec *target, struct pr
 	return r;
 }
 
-static uint64_t count_threads(const struct processes *p)
+static uint64_t count_threads(const struct target_processes *p)
 {
 	uint64_t threads = 0;
 
@@ -155,7 +155,7 @@ static uint64_t count_threads(const struct processes *p)
 }
 
 int target_plan(const struct target_spec *target, const struct capture_options *options,
-	const struct processes *processes, unsigned cpus, enum capture_plan *ret_plan,
+	const struct target_processes *processes, unsigned cpus, enum capture_plan *ret_plan,
 	struct buf *message)
 {
 	uint64_t threads = count_threads(processes), per_cpu = options->event_count + 1;
@@ -203,12 +203,12 @@ static bool pidfd_has_ended(int pidfd)
 	return poll(&p, 1, 0) > 0 && (p.revents & POLLIN) != 0;
 }
 
-int processes_pin(struct broker *b, struct processes *p, struct buf *message)
+int processes_pin(struct broker *b, struct target_processes *p, struct buf *message)
 {
 	for (size_t i = 0; i < p->count && i < PINNED_MAX; i++)
 		p->list[i].pidfd = (int)syscall(SYS_pidfd_open, p->list[i].pid, 0);
 	for (size_t i = 0; i < p->count; i++) {
-		struct process *process = &p->list[i];
+		struct target_process *process = &p->list[i];
 		bool gone = process->pidfd >= 0 && pidfd_has_ended(process->pidfd);
 
 		/* The descriptor may be another's, who got the pid before it was opened. */
@@ -220,12 +220,12 @@ int processes_pin(struct broker *b, struct processes *p, struct buf *message)
 	return 0;
 }
 
-bool processes_are_gone(struct broker *b, struct processes *p)
+bool processes_are_gone(struct broker *b, struct target_processes *p)
 {
 	bool all = true;
 
 	for (size_t i = 0; i < p->count; i++) {
-		struct process *process = &p->list[i];
+		struct target_process *process = &p->list[i];
 
 		if (!process->gone && process->pidfd >= 0)
 			process->gone = pidfd_has_ended(process->pidfd);

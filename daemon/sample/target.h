@@ -44,7 +44,7 @@ struct capture_options {
 };
 
 /* The processes of a target as of one look. Invariant: pids differ. */
-struct process {
+struct target_process {
 	pid_t pid;
 	uint64_t start_ticks;
 	unsigned threads;
@@ -52,26 +52,26 @@ struct process {
 	bool gone;
 };
 
-struct processes {
-	struct process *list;
+struct target_processes {
+	struct target_process *list;
 	size_t count, cap;
 };
 
-void processes_done(struct processes *p);
+void processes_done(struct target_processes *p);
 
 /* TARGET_PIDS: each of the pids, or -ESRCH (no such process, a zombie, a thread's number), -EACCES
  * (another user's), with a sentence. TARGET_COMMAND, TARGET_CGROUP: those there are, perhaps none;
  * -ENOENT: no such cgroup. TARGET_ALL: none. Without pidfds. */
-int target_resolve(struct broker *b, const struct target_spec *target, struct processes *into,
-	struct buf *message);
+int target_resolve(struct broker *b, const struct target_spec *target,
+	struct target_processes *into, struct buf *message);
 /* -EACCES, -EMFILE: no plan will do, with a sentence. */
 int target_plan(const struct target_spec *target, const struct capture_options *options,
-	const struct processes *processes, unsigned cpus, enum capture_plan *ret_plan,
+	const struct target_processes *processes, unsigned cpus, enum capture_plan *ret_plan,
 	struct buf *message);
 /* Pins them, so that their end is seen and another of the same pid is not taken for them. -ESRCH:
  * one was gone already, with a sentence. */
-int processes_pin(struct broker *b, struct processes *p, struct buf *message);
+int processes_pin(struct broker *b, struct target_processes *p, struct buf *message);
 /* True when all are gone. Of one without a pidfd /proc is asked. */
-bool processes_are_gone(struct broker *b, struct processes *p);
+bool processes_are_gone(struct broker *b, struct target_processes *p);
 
 #endif

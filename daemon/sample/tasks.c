@@ -125,7 +125,7 @@ static void drop_all_doubles(struct capture *c)
 		drop_doubles(c, events_slot(c->events, i)->sideband);
 }
 
-int tasks_open(struct capture *c, const struct processes *processes)
+int tasks_open(struct capture *c, const struct target_processes *processes)
 {
 	struct look l;
 	int r = look_begin(c, 0, &l);
@@ -160,7 +160,7 @@ int tasks_open_slots(struct capture *c, unsigned from_slot)
 
 void tasks_adopt(struct capture *c)
 {
-	struct processes *found = &c->candidates, one = {.count = 1};
+	struct target_processes *found = &c->candidates, one = {.count = 1};
 	int r = 0;
 
 	for (size_t i = 0; i < found->count && r == 0; i++) {
