@@ -376,7 +376,7 @@ static void broken_messages_are_refused_and_closed(void **state)
 		{P "Transfer-Encoding: chunked\r\n\r\n2\r\n{}xx\r\n0\r\n\r\n", 400},
 		{P "Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", 415},
 		{"GET\r\n\r\n", 0},
-		{"\x16\x03\x01\x02\x00\x01\r\n\r\n", 0},
+		{"\x16\x03\x01\x02\x01\r\n\r\n", 0},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
