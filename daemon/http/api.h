@@ -16,6 +16,7 @@ void api_targets(struct req *r);
 void api_status(struct req *r);
 void api_healthz(struct req *r);
 void api_readyz(struct req *r);
+void api_metrics(struct req *r);
 void page_index(struct req *r);
 void page_script(struct req *r);
 void page_style(struct req *r);

@@ -8,7 +8,6 @@
 #include "daemon/http/answer.h"
 #include "daemon/http/http.h"
 #include "daemon/http/json_out.h"
-#include "daemon/http/usage.h"
 
 #define STUCK_NS   ((uint64_t)10 * 1000000000)
 #define EVENTS_MAX 128
@@ -102,7 +101,7 @@ static void config_json(const struct config *c, struct buf *into)
 static void usage_json(struct http *h, struct buf *into)
 {
 	struct usage list[USAGE_PROCESSES];
-	unsigned count = usage_read(h->setup.broker, list);
+	unsigned count = usages_read(&h->usages, h->setup.broker, list);
 	double cpu_seconds = 0;
 	uint64_t bytes = 0;
 
@@ -110,7 +109,10 @@ static void usage_json(struct http *h, struct buf *into)
 	for (unsigned i = 0; i < count; i++) {
 		json_begin(into, '{');
 		json_text(into, "role", list[i].role);
-		json_u64(into, "pid", (uint64_t)list[i].pid);
+		if (list[i].pid)
+			json_u64(into, "pid", (uint64_t)list[i].pid);
+		else
+			json_null(into, "pid");
 		json_double(into, "cpu_seconds", list[i].cpu_seconds);
 		json_u64(into, "rss_bytes", list[i].rss_bytes);
 		json_end(into, '}');

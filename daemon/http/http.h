@@ -10,6 +10,7 @@
 #include "daemon/http/counts.h"
 #include "daemon/http/jobs.h"
 #include "daemon/http/server.h"
+#include "daemon/http/usage.h"
 
 /* Profiles that may be made (named, reduced) at once; the other handler threads stay free for the
  * rest. */
@@ -33,6 +34,7 @@ struct http {
 	struct conns *conns;
 	struct jobs *jobs;
 	struct counts counts;
+	struct usages usages;
 	atomic_bool stopping;
 	atomic_int heavy, streams;
 	bool old_parser; /* the library leaves the header's bytes where they came in; see server.c

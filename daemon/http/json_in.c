@@ -34,7 +34,17 @@ struct field {
 	int (*read)(struct reading *in, const cJSON *value);
 };
 
-/* The value as the client wrote it, cut, for the sentence. */
+/* The beginning of what the client wrote, for a sentence. */
+static void append_shown(struct buf *why, const char *text)
+{
+	char shown[80];
+	size_t len = text_utf8(text, strlen(text), shown, sizeof(shown));
+
+	buf_append(why, shown, len);
+	if (len < strlen(text))
+		buf_append_str(why, "...");
+}
+
 static void append_value(struct buf *why, const cJSON *value)
 {
 	AUTO(free_auto) char *text = NULL;
@@ -44,10 +54,8 @@ static void append_value(struct buf *why, const cJSON *value)
 	text = cJSON_PrintUnformatted(value);
 	if (!text)
 		return;
-	if (strlen(text) > 60)
-		strcpy(text + 60 - 3, "...");
-	if (text_is_utf8(text, strlen(text)))
-		buf_printf(why, ", not %s", text);
+	buf_append_str(why, ", not ");
+	append_shown(why, text);
 }
 
 static int refuse(struct reading *in, const cJSON *value, const char *want)
@@ -128,8 +136,7 @@ static int read_pids(struct reading *in, const cJSON *value)
 	s->pid_count = 0;
 	if (!cJSON_IsArray(value) || !value->child || cJSON_GetArraySize(value) > RUN_PIDS_MAX)
 		return refuse(in, value, "an array of 1 to 1024 process ids");
-	cJSON_ArrayForEach(item, value)
-	{
+	cJSON_ArrayForEach (item, value) {
 		uint64_t pid = 0;
 
 		if (read_integer(in, item, 1, INT_MAX, &pid) < 0)
@@ -193,7 +200,9 @@ static int read_events(struct reading *in, const cJSON *value)
 	in->session->event_count = 0;
 	if (!cJSON_IsArray(value) || !value->child)
 		return read_event(in, value, value);
-	cJSON_ArrayForEach(item, value) if (read_event(in, item, value) < 0) return -EINVAL;
+	cJSON_ArrayForEach (item, value)
+		if (read_event(in, item, value) < 0)
+			return -EINVAL;
 	return 0;
 }
 
@@ -322,7 +331,7 @@ static int unknown_key(const struct field *fields, const char *key, struct buf *
 	const char *joint = fields->key ? "; those are " : "";
 
 	buf_append_char(why, '"');
-	buf_append(why, key, strnlen(key, 80));
+	append_shown(why, key);
 	buf_append_str(why, "\" is not a key that is known here");
 	for (; fields->key; fields++) {
 		if (strcmp(fields->key, "unwinder") == 0)
@@ -339,8 +348,7 @@ static int read_fields(const cJSON *object, const struct field *fields, struct r
 	const cJSON *member;
 	uint64_t seen = 0;
 
-	cJSON_ArrayForEach(member, object)
-	{
+	cJSON_ArrayForEach (member, object) {
 		unsigned i = 0;
 
 		while (fields[i].key && strcmp(fields[i].key, member->string) != 0)

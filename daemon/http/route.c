@@ -19,6 +19,7 @@ static const struct route routes[] = {
 	{"/openapi.yaml", NULL, .quick = true, .answer = {[METHOD_GET] = page_openapi}},
 	{"/healthz", NULL, .open = true, .quick = true, .answer = {[METHOD_GET] = api_healthz}},
 	{"/readyz", NULL, .open = true, .quick = true, .answer = {[METHOD_GET] = api_readyz}},
+	{"/metrics", NULL, .answer = {[METHOD_GET] = api_metrics}},
 	{"/v1/status", "", .answer = {[METHOD_GET] = api_status}},
 	{"/v1/targets", "q sort kind limit", .answer = {[METHOD_GET] = api_targets}},
 	{"/v1/sessions", "",

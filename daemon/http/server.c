@@ -472,6 +472,7 @@ int http_new(const struct http_setup *setup, struct http **ret_http)
 		memccpy(h->token, setup->token, 0, sizeof(h->token) - 1);
 	pthread_rwlock_init(&h->config_lock, NULL);
 	counts_init(&h->counts);
+	usages_init(&h->usages);
 	r = start(h, h->config.max_connections);
 	if (r < 0) {
 		http_free(h);
@@ -513,6 +514,7 @@ void http_free(struct http *h)
 	close_auto(&h->local_fd);
 	conns_free(h->conns);
 	counts_done(&h->counts);
+	usages_done(&h->usages);
 	pthread_rwlock_destroy(&h->config_lock);
 	explicit_bzero(h->token, sizeof(h->token));
 	free(h);

@@ -17,8 +17,7 @@ static void members_json(const char *object, struct buf *into)
 	AUTO(cJSON_Delete_auto) cJSON *parsed = cJSON_Parse(object);
 	const cJSON *member;
 
-	cJSON_ArrayForEach(member, parsed)
-	{
+	cJSON_ArrayForEach (member, parsed) {
 		AUTO(free_auto) char *text = cJSON_PrintUnformatted(member);
 
 		if (text && member->string)

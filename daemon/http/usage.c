@@ -4,32 +4,59 @@
 
 #include "daemon/proc/procinfo.h"
 
-static void add(struct broker *b, const char *role, pid_t pid, struct usage *list, unsigned *count)
+void usages_init(struct usages *u)
 {
-	struct procinfo info;
+	static const char *const roles[USAGE_PROCESSES] = {"engine", "broker", "reader"};
 
-	for (unsigned i = 0; i < *count; i++)
-		if (list[i].pid == pid)
-			return;
-	if (pid <= 0 || procinfo_read_stat(b, pid, &info) < 0)
-		return;
-	list[(*count)++] = (struct usage){
-		.role = role,
-		.pid = pid,
-		.cpu_seconds = (double)info.cpu_ticks / (double)sysconf(_SC_CLK_TCK),
-		.rss_bytes = info.rss_bytes,
-	};
+	*u = (struct usages){0};
+	pthread_mutex_init(&u->lock, NULL);
+	for (unsigned i = 0; i < USAGE_PROCESSES; i++)
+		u->of[i].role = roles[i];
 }
 
-unsigned usage_read(struct broker *b, struct usage ret[USAGE_PROCESSES])
+void usages_done(struct usages *u)
+{
+	pthread_mutex_destroy(&u->lock);
+}
+
+static void look(struct usages *u, unsigned i, struct broker *b, pid_t pid)
+{
+	struct usage *one = &u->of[i];
+	struct procinfo info;
+	double cpu;
+
+	if (pid <= 0 || procinfo_read_stat(b, pid, &info) < 0) {
+		one->pid = 0;
+		one->rss_bytes = 0;
+		return;
+	}
+	cpu = (double)info.cpu_ticks / (double)sysconf(_SC_CLK_TCK);
+	/* Another process has the role now, even if it got the same pid. */
+	if (u->last_pid[i] != pid || cpu < u->last[i])
+		u->before[i] += u->last[i];
+	u->last[i] = cpu;
+	u->last_pid[i] = pid;
+	one->pid = pid;
+	one->rss_bytes = info.rss_bytes;
+	one->cpu_seconds = u->before[i] + cpu;
+}
+
+unsigned usages_read(struct usages *u, struct broker *b, struct usage ret[USAGE_PROCESSES])
 {
 	struct broker_info info;
 	unsigned count = 0;
 
 	if (broker_get_info(b, &info) < 0)
-		return 0;
-	add(b, "engine", info.engine_pid, ret, &count);
-	add(b, "broker", info.broker_pid, ret, &count);
-	add(b, "reader", info.reader_pid, ret, &count);
+		info = (struct broker_info){0};
+	if (info.broker_pid == info.engine_pid)
+		info.broker_pid = 0;
+	pthread_mutex_lock(&u->lock);
+	look(u, 0, b, info.engine_pid);
+	look(u, 1, b, info.broker_pid);
+	look(u, 2, b, info.reader_pid);
+	for (unsigned i = 0; i < USAGE_PROCESSES; i++)
+		if (u->of[i].pid || u->of[i].cpu_seconds > 0)
+			ret[count++] = u->of[i];
+	pthread_mutex_unlock(&u->lock);
 	return count;
 }

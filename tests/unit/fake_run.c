@@ -227,14 +227,17 @@ int targets_list(struct targets *t, const struct caller *who, const char *q, boo
 
 int broker_get_info(struct broker *b, struct broker_info *ret_info)
 {
-	*ret_info = (struct broker_info){.engine_pid = 10, .broker_pid = 11, .reader_pid = 12};
+	*ret_info = (struct broker_info){
+		.engine_pid = 10, .broker_pid = 11, .reader_pid = fake_run.reader_pid};
 	return 0;
 }
 
 int procinfo_read_stat(struct broker *b, pid_t pid, struct procinfo *ret_info)
 {
 	*ret_info = (struct procinfo){.pid = pid, .cpu_ticks = 150, .rss_bytes = 1 << 20};
-	return pid == 12 ? -ESRCH : 0;
+	if (pid == fake_run.reader_pid)
+		ret_info->cpu_ticks = fake_run.reader_ticks;
+	return 0;
 }
 
 void names_get_stats(struct names *n, struct names_stats *ret_stats)

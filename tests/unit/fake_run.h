@@ -18,6 +18,8 @@ struct fake_run {
 	uint64_t changed_freq_hz;
 	int changed_kernel;
 	unsigned profiles; /* made */
+	pid_t reader_pid;  /* 0: none */
+	uint64_t reader_ticks;
 };
 extern struct fake_run fake_run;
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "base/cleanup.h"
@@ -19,7 +20,9 @@
 #include "daemon/http/json_out.h"
 #include "daemon/http/json_text.h"
 #include "daemon/http/uri.h"
+#include "daemon/http/usage.h"
 #include "daemon/http/vet.h"
+#include "tests/unit/fake_run.h"
 
 #define MAX_FREQ 10000
 
@@ -527,6 +530,40 @@ static void counts_belong_together(void **state)
 	counts_done(&c);
 }
 
+static double reader_seconds(struct usages *u)
+{
+	struct usage list[USAGE_PROCESSES];
+	unsigned count = usages_read(u, NULL, list);
+
+	for (unsigned i = 0; i < count; i++)
+		if (strcmp(list[i].role, "reader") == 0)
+			return list[i].cpu_seconds;
+	return 0;
+}
+
+static void cpu_of_readers_adds_up(void **state)
+{
+	double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
+	struct usages u;
+
+	fake_run_reset();
+	usages_init(&u);
+	assert_true(reader_seconds(&u) == 0);
+	fake_run.reader_pid = 12;
+	fake_run.reader_ticks = 50;
+	assert_true(reader_seconds(&u) == 50 * tick);
+	fake_run.reader_ticks = 60;
+	assert_true(reader_seconds(&u) == 60 * tick);
+	fake_run.reader_pid = 0; /* it has died */
+	assert_true(reader_seconds(&u) == 60 * tick);
+	fake_run.reader_pid = 13;
+	fake_run.reader_ticks = 5;
+	assert_true(reader_seconds(&u) == 60 * tick + 5 * tick);
+	fake_run.reader_ticks = 7;
+	assert_true(reader_seconds(&u) == 60 * tick + 7 * tick);
+	usages_done(&u);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -549,6 +586,7 @@ int main(void)
 		cmocka_unit_test(run_errors_have_their_status),
 		cmocka_unit_test(tags_are_found_in_lists),
 		cmocka_unit_test(counts_belong_together),
+		cmocka_unit_test(cpu_of_readers_adds_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL) != 0;

@@ -1089,6 +1089,28 @@ static void status_is_whole(void **state)
 	assert_null(strstr(r.body, TOKEN));
 }
 
+static void metrics_come_in_both_formats(void **state)
+{
+	AUTO(reply_done) struct reply first = ask(LOCAL, "GET /nothing", "", NULL);
+	AUTO(reply_done) struct reply text = ask(LOCAL, "GET /metrics/?x=1", "", NULL);
+	AUTO(reply_done)
+	struct reply open = ask(LOCAL, "GET /metrics",
+		"Accept: application/openmetrics-text;version=1.0.0\r\n", NULL);
+
+	assert_int_equal(text.status, 200);
+	assert_non_null(strstr(header_of(&text, "Content-Type"), "text/plain; version=0.0.4"));
+	assert_int_equal(text.body[text.body_len - 1], '\n');
+	assert_non_null(
+		strstr(text.body, "profiled_http_requests_total{route=\"none\",code=\"404\"} 1\n"));
+	assert_non_null(strstr(text.body, "profiled_unwind_failures_total{reason=\"no_cfi\"} "));
+	assert_non_null(
+		strstr(text.body, "profiled_process_cpu_seconds_total{role=\"engine\"} 1.5\n"));
+	assert_non_null(strstr(text.body, "profiled_http_request_duration_seconds_count 1\n"));
+	assert_int_equal(open.status, 200);
+	assert_non_null(strstr(header_of(&open, "Content-Type"), "application/openmetrics-text"));
+	assert_string_equal(open.body + open.body_len - 6, "# EOF\n");
+}
+
 static void settings_are_reloaded(void **state)
 {
 	static struct config config = {
@@ -1162,6 +1184,7 @@ int main(void)
 		T(too_many_heavy_dumps_are_put_off),
 		T(targets_are_listed),
 		T(status_is_whole),
+		T(metrics_come_in_both_formats),
 		T(settings_are_reloaded),
 		T(one_user_cannot_take_all_connections),
 	};
