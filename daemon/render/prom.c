@@ -109,13 +109,15 @@ static const char *format_double(double x, char *out, size_t room)
 		return "NaN";
 	if (isinf(x))
 		return x > 0 ? "+Inf" : "-Inf";
+	if (fabs(x) < 1e15 && x == (double)(int64_t)x) {
+		snprintf(out, room, "%.1f", x);
+		return out;
+	}
 	for (int digits = 1; digits <= 17; digits++) {
 		snprintf(out, room, "%.*g", digits, x);
 		if (strtod(out, NULL) == x)
 			break;
 	}
-	if (!strpbrk(out, ".e"))
-		strcat(out, ".0");
 	return out;
 }
 
