@@ -162,6 +162,7 @@ static int find_units(struct dwarf *d)
 
 	while (step(d, 64) && dwarf_get_units(d->dbg, cu, &cu, NULL, NULL, &die, NULL) == 0) {
 		bool wanted = false;
+		d->any_unit = true;
 		each_range(d, &die, any, &wanted);
 		if (!wanted)
 			continue;

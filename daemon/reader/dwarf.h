@@ -29,6 +29,7 @@ struct dwarf {
 	struct dwarf_scope *scopes;
 	uint32_t scope_count, scope_room;
 	uint64_t steps;
+	bool any_unit;            /* there is at least one that libdw can read */
 	uint64_t deadline_cpu_ns; /* of this process; 0: none */
 	bool cut;                 /* the deadline or a cap was reached: some scopes are missing */
 };

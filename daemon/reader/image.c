@@ -31,18 +31,30 @@ static bool sections_are_sane(const struct image *img)
 	return elf_getshdrstrndx(img->elf, &str) == 0 && str < num;
 }
 
-/* Wipes the section table out of our own copy of the first page, so that libelf takes the rest. */
+/* Our own copy of those pages, to write to: the file itself stays as it is, and so do the limits on
+ * memory, as only what is written to counts. */
+static int make_writable(struct image *img, uint64_t offset, uint64_t bytes)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first = offset & ~(page - 1);
+
+	return mprotect(img->map + first, offset + bytes - first, PROT_READ | PROT_WRITE) != 0
+		? -errno
+		: 0;
+}
+
+/* Wipes the section table out of the first page, so that libelf takes the rest. */
 static int open_without_sections(struct image *img)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int r;
 
 	if (img->elf)
 		elf_end(img->elf);
 	img->elf = NULL;
 	if (img->bytes < sizeof(Elf64_Ehdr))
 		return -EBADMSG;
-	if (mprotect(img->map, page, PROT_READ | PROT_WRITE) != 0)
-		return -errno;
+	r = make_writable(img, 0, sizeof(Elf64_Ehdr));
+	if (r < 0)
+		return r;
 	if (img->map[EI_CLASS] == ELFCLASS64) {
 		Elf64_Ehdr *h = (Elf64_Ehdr *)img->map;
 		h->e_shoff = 0;
@@ -63,9 +75,12 @@ static int open_elf(struct image *img)
 	img->elf = elf_memory((char *)img->map, img->bytes);
 	if (img->elf && elf_kind(img->elf) == ELF_K_ELF && gelf_getehdr(img->elf, &img->ehdr) &&
 		sections_are_sane(img)) {
+		size_t num = 0;
 		elf_getshdrstrndx(img->elf, &img->shstrndx);
+		elf_getshdrnum(img->elf, &num);
 		img->has_sections = true;
-		return 0;
+		/* libelf notes there which sections it has unpacked. */
+		return make_writable(img, img->ehdr.e_shoff, num * img->ehdr.e_shentsize);
 	}
 	return open_without_sections(img);
 }

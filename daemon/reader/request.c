@@ -98,6 +98,11 @@ static int find_stubs(struct job *j)
 		j->stubs[j->stub_count++] = s;
 	}
 	plt_name_stubs(&j->img, j->stubs, j->stub_count);
+	/* Without sections only a slot with a name tells a stub from other code that looks like
+	 * one. */
+	for (uint32_t i = 0; i < j->stub_count; i++)
+		if (!j->img.has_sections && !j->stubs[i].name)
+			j->stubs[i].bytes = 0;
 	return 0;
 }
 
@@ -128,6 +133,8 @@ static int find_inlines(struct job *j)
 		return r == -EBADMSG ? 0 : r;
 	j->has_dwarf = true;
 	r = dwarf_find_scopes(&j->dwarf);
+	if (!j->dwarf.any_unit)
+		j->flags |= READER_FLAG_DWARF_BROKEN;
 	if (j->dwarf.cut)
 		j->flags |= READER_FLAG_DWARF_CUT;
 	return r;
@@ -210,9 +217,8 @@ static int put_answer(struct job *j, struct reader_reply *reply)
 		return r;
 	for (uint32_t i = 0; i < j->req->addr_count; i++) {
 		const struct plt_stub *stub = NULL;
-		while (next < j->stub_count &&
-			j->addrs[i] - j->stubs[next].start >= j->stubs[next].bytes &&
-			j->addrs[i] > j->stubs[next].start)
+		while (next < j->stub_count && j->addrs[i] >= j->stubs[next].start &&
+			j->addrs[i] - j->stubs[next].start >= j->stubs[next].bytes)
 			next++;
 		if (next < j->stub_count && j->addrs[i] >= j->stubs[next].start)
 			stub = &j->stubs[next];

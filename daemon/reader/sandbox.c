@@ -59,11 +59,15 @@ static int allow(scmp_filter_ctx ctx)
 		SCMP_SYS(ftruncate), SCMP_SYS(close), SCMP_SYS(fstat), SCMP_SYS(munmap),
 		SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk), SCMP_SYS(memfd_create),
 		SCMP_SYS(setitimer), SCMP_SYS(clock_gettime), SCMP_SYS(futex), SCMP_SYS(getrandom),
-		SCMP_SYS(restart_syscall), SCMP_SYS(exit), SCMP_SYS(exit_group),
-		SCMP_SYS(rt_sigreturn)};
-	/* libdw looks for further files of debug information by name: there are none. */
+		SCMP_SYS(sysinfo) /* by qsort() */, SCMP_SYS(restart_syscall), SCMP_SYS(exit),
+		SCMP_SYS(exit_group), SCMP_SYS(rt_sigreturn)};
+	/* libdw looks for further files of debug information by name: there are none. The others
+	 * are what C libraries ask about themselves. */
 	static const int refused[] = {SCMP_SYS(open), SCMP_SYS(openat), SCMP_SYS(newfstatat),
-		SCMP_SYS(stat), SCMP_SYS(readlink), SCMP_SYS(readlinkat), SCMP_SYS(access)};
+		SCMP_SYS(stat), SCMP_SYS(lstat), SCMP_SYS(statx), SCMP_SYS(readlink),
+		SCMP_SYS(readlinkat), SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(getpid),
+		SCMP_SYS(gettid), SCMP_SYS(getuid), SCMP_SYS(uname), SCMP_SYS(prlimit64),
+		SCMP_SYS(getrlimit), SCMP_SYS(sched_getaffinity), SCMP_SYS(sched_yield)};
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < sizeof(calls) / sizeof(*calls); i++)
