@@ -41,6 +41,8 @@ static int start_reader(struct broker_state *state, int sock)
 		"profiled-reader", "--memory", memory, "--cpu-seconds", cpu, NULL};
 	struct spawn s = {
 		.path = setup->reader_path,
+		.program_fd = setup->reader_fd,
+		.dir_fd = -1,
 		.argv = argv,
 		.fds = {sock},
 		.fd_count = 1,
@@ -185,7 +187,9 @@ static void on_child(struct serving *s)
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (pid == s->state.reader_pid) {
 			s->state.reader_pid = 0;
-			say_how("reader", pid, status);
+			/* It ends by itself when the engine lets go of it. */
+			if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+				say_how("reader", pid, status);
 		}
 		if (pid != s->state.setup->engine_pid)
 			continue;

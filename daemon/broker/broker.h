@@ -14,6 +14,7 @@ struct broker_setup {
 	pid_t engine_pid; /* a child of ours; 0: none, serve until the socket's other end closes */
 	const char *config_path;      /* NULL: there is none */
 	const char *reader_path;      /* the program of the reader; NULL: there is none */
+	int reader_fd;                /* the same, opened; -1: by path */
 	uint64_t reader_memory_bytes; /* its limits, given as --memory and --cpu-seconds */
 	unsigned reader_cpu_seconds;
 	uid_t child_uid; /* whom a new reader runs as; (uid_t)-1: stay */

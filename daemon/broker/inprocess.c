@@ -19,6 +19,7 @@ _Noreturn static void serve(
 		.sock = sock,
 		.config_path = config_path,
 		.reader_path = reader_path,
+		.reader_fd = -1,
 		.reader_memory_bytes = TEST_READER_MEMORY,
 		.reader_cpu_seconds = TEST_READER_CPU_S,
 		.child_uid = (uid_t)-1,

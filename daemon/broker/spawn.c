@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,9 +48,15 @@ static void pick_environment(char *out[VARIABLES_MAX])
 }
 
 /* All go up first, so that none is overwritten before it is moved. */
-static int place_fds(const struct spawn *s)
+static int place_fds(const struct spawn *s, int *ret_program_fd)
 {
-	int high[SPAWN_FDS_MAX];
+	int high[SPAWN_FDS_MAX], program = -1;
+
+	if (s->program_fd >= 0) {
+		program = fcntl(s->program_fd, F_DUPFD_CLOEXEC, ABOVE_OURS);
+		if (program < 0)
+			return -errno;
+	}
 
 	for (size_t i = 0; i < s->fd_count; i++) {
 		high[i] = s->fds[i] < 0 ? -1 : fcntl(s->fds[i], F_DUPFD_CLOEXEC, ABOVE_OURS);
@@ -64,18 +71,21 @@ static int place_fds(const struct spawn *s)
 		else if (dup2(high[i], at) < 0)
 			return -errno;
 	}
-	/* The rest is close-on-exec already; this is for what a library or our parent left open. */
-	(void)close_range(FIRST_FD + (unsigned)s->fd_count, ~0u, 0);
+	/* For what a library or our parent left open: ours are so already. */
+	(void)close_range(FIRST_FD + (unsigned)s->fd_count, ~0u, CLOSE_RANGE_CLOEXEC);
+	*ret_program_fd = program;
 	return 0;
 }
 
-static int prepare_child(const struct spawn *s, pid_t parent)
+static int prepare_child(const struct spawn *s, pid_t parent, int *ret_program_fd)
 {
 	sigset_t none;
 	int r;
 
 	(void)setpgid(0, 0);
-	r = place_fds(s);
+	if (s->dir_fd >= 0 && fchdir(s->dir_fd) < 0)
+		return -errno;
+	r = place_fds(s, ret_program_fd);
 	if (r < 0)
 		return r;
 	r = caps_become(s->uid, s->gid, s->caps, 1);
@@ -91,15 +101,26 @@ static int prepare_child(const struct spawn *s, pid_t parent)
 	return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? -errno : 0;
 }
 
-int spawn(const struct spawn *s, pid_t *ret_pid)
+static int become_program(const struct spawn *s, int program_fd)
 {
 	char *environment[VARIABLES_MAX];
+	char *const *argv = (char *const *)s->argv;
+
+	pick_environment(environment);
+	if (program_fd >= 0)
+		execveat(program_fd, "", argv, environment, AT_EMPTY_PATH);
+	else
+		execve(s->path, argv, environment);
+	return -errno;
+}
+
+int spawn(const struct spawn *s, pid_t *ret_pid)
+{
 	pid_t parent = getpid(), pid;
-	int r;
+	int r, program_fd = -1;
 
 	if (s->fd_count > SPAWN_FDS_MAX)
 		return -EINVAL;
-	pick_environment(environment);
 	pid = fork();
 	if (pid < 0)
 		return -errno;
@@ -107,11 +128,9 @@ int spawn(const struct spawn *s, pid_t *ret_pid)
 		*ret_pid = pid;
 		return 0;
 	}
-	r = prepare_child(s, parent);
-	if (r == 0) {
-		execve(s->path, (char *const *)s->argv, environment);
-		r = -errno;
-	}
+	r = prepare_child(s, parent, &program_fd);
+	if (r == 0)
+		r = become_program(s, program_fd);
 	log_error("cannot start %s: %s", s->path, strerror(-r));
 	_exit(FAILED);
 }

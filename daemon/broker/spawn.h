@@ -10,6 +10,9 @@
 
 struct spawn {
 	const char *path;
+	int program_fd; /* the same program, opened; -1: by path, which the child's user must reach
+			 */
+	int dir_fd;     /* the working directory; -1: ours */
 	const char *const *argv; /* NULL at the end */
 	int fds[SPAWN_FDS_MAX];  /* become 3, 4, …; -1: that number stays closed */
 	size_t fd_count;

@@ -743,7 +743,8 @@ static void broker_that_is_gone_is_epipe(void **state)
 
 /* Messages by hand. */
 
-static const struct broker_setup bare = {.sock = -1, .child_uid = (uid_t)-1, .signal_fd = -1};
+static const struct broker_setup bare = {
+	.sock = -1, .reader_fd = -1, .child_uid = (uid_t)-1, .signal_fd = -1};
 
 static int status_of(const void *message, size_t len)
 {

@@ -290,6 +290,8 @@ static void folders_of_a_user_come_from_the_environment(void **state)
 	char expected[64];
 	struct config c;
 
+	unsetenv("RUNTIME_DIRECTORY");
+	unsetenv("STATE_DIRECTORY");
 	setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
 	setenv("XDG_STATE_HOME", "/home/x/state", 1);
 	config_defaults(&c, false);
@@ -312,6 +314,12 @@ static void folders_of_a_user_come_from_the_environment(void **state)
 
 	config_defaults(&c, true);
 	assert_string_equal(c.state_dir, PFL_LOCALSTATEDIR "/lib/profiled");
+
+	setenv("RUNTIME_DIRECTORY", "/run/a:/run/b", 1);
+	setenv("STATE_DIRECTORY", "/var/a", 1);
+	config_defaults(&c, false);
+	assert_string_equal(c.runtime_dir, "/run/a");
+	assert_string_equal(c.state_dir, "/var/a");
 }
 
 static void changes_that_wait_for_a_start_are_named(void **state)
