@@ -82,6 +82,17 @@ static const struct setting settings[] = {
 };
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
 
+/* The first folder that a service manager made for us; false: there is none. */
+static bool managed_dir(char *out, size_t bytes, const char *variable)
+{
+	const char *dirs = getenv(variable);
+
+	if (!dirs || dirs[0] != '/')
+		return false;
+	snprintf(out, bytes, "%.*s", (int)strcspn(dirs, ":"), dirs);
+	return true;
+}
+
 /* The user's own directory, from the environment or below the home; the last resort is in /tmp. */
 static void user_dir(char *out, size_t bytes, const char *variable, const char *below_home)
 {
@@ -95,6 +106,19 @@ static void user_dir(char *out, size_t bytes, const char *variable, const char *
 	else
 		snprintf(out, bytes, "/tmp/profiled-%u%s", (unsigned)getuid(),
 			below_home ? "/state" : "");
+}
+
+static void default_dirs(struct config *c, bool as_root)
+{
+	if (as_root) {
+		snprintf(c->runtime_dir, sizeof(c->runtime_dir), "%s/profiled", PFL_RUNSTATEDIR);
+		snprintf(c->state_dir, sizeof(c->state_dir), "%s/lib/profiled", PFL_LOCALSTATEDIR);
+	} else {
+		user_dir(c->runtime_dir, sizeof(c->runtime_dir), "XDG_RUNTIME_DIR", NULL);
+		user_dir(c->state_dir, sizeof(c->state_dir), "XDG_STATE_HOME", ".local/state");
+	}
+	(void)managed_dir(c->runtime_dir, sizeof(c->runtime_dir), "RUNTIME_DIRECTORY");
+	(void)managed_dir(c->state_dir, sizeof(c->state_dir), "STATE_DIRECTORY");
 }
 
 void config_defaults(struct config *c, bool as_root)
@@ -118,16 +142,10 @@ void config_defaults(struct config *c, bool as_root)
 		.store_free_floor_bytes = 256 * MIB,
 		.save_interval_ns = 30 * SECOND_NS,
 		.reader_memory_bytes = 512 * MIB,
-		.reader_cpu_seconds = 10,
+		.reader_cpu_seconds = 3,
 		.names_cache_bytes = 128 * MIB,
 	};
-	if (as_root) {
-		snprintf(c->runtime_dir, sizeof(c->runtime_dir), "%s/profiled", PFL_RUNSTATEDIR);
-		snprintf(c->state_dir, sizeof(c->state_dir), "%s/lib/profiled", PFL_LOCALSTATEDIR);
-		return;
-	}
-	user_dir(c->runtime_dir, sizeof(c->runtime_dir), "XDG_RUNTIME_DIR", NULL);
-	user_dir(c->state_dir, sizeof(c->state_dir), "XDG_STATE_HOME", ".local/state");
+	default_dirs(c, as_root);
 }
 
 /* Each of these writes a sentence and answers -EINVAL when the value will not do. */

@@ -47,7 +47,8 @@ struct config {
 
 #define CONFIG_FILE_MAX ((size_t)64 << 10) /* bytes of the file; more is refused */
 
-/* as_root false: directories of the calling user, from the environment. */
+/* as_root false: directories of the calling user, from the environment. Those that a service
+ * manager made ($RUNTIME_DIRECTORY, $STATE_DIRECTORY) go before either. */
 void config_defaults(struct config *c, bool as_root);
 /* Reads INI text. On failure -EINVAL and in message a line for each thing that is wrong ("line 3:
  * …"): unknown sections and keys are refused. c may be half-filled then: parse into a copy. */
