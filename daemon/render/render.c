@@ -17,6 +17,7 @@ struct render {
 static const struct writer *const writers[] = {
 	[RENDER_JSON] = &json_writer,
 	[RENDER_FOLDED] = &folded_writer,
+	[RENDER_SVG] = &svg_writer,
 	[RENDER_TEXT] = &text_writer,
 };
 
