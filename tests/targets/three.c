@@ -1,0 +1,34 @@
+/* three [SECONDS]: sixty, thirty and ten take 60, 30 and 10 % of the CPU. */
+#include "target.h"
+
+#define TENTH 100000
+
+NI void sixty(void)
+{
+	spin(6 * TENTH);
+}
+
+NI void thirty(void)
+{
+	spin(3 * TENTH);
+}
+
+NI void ten(void)
+{
+	spin(TENTH);
+}
+
+NI void turn(void)
+{
+	sixty();
+	thirty();
+	ten();
+	KEEP;
+}
+
+int main(int argc, char **argv)
+{
+	target_ends_after(argc > 1 ? argv[1] : NULL);
+	for (;;)
+		turn();
+}
