@@ -98,10 +98,15 @@ static void put_tree(const struct profile *p, struct buf *into)
  * distance. */
 static void put_weights(const struct profile *p, uint32_t event, struct buf *into)
 {
-	const uint64_t *weight = p->self_weight + (size_t)event * p->node_count;
-	const uint64_t *samples = p->self_samples + (size_t)event * p->node_count;
+	const uint64_t *weight, *samples;
 	uint32_t count = 0, last = 0;
 
+	if (p->node_count == 0) {
+		put_number(into, 0);
+		return;
+	}
+	weight = p->self_weight + (size_t)event * p->node_count;
+	samples = p->self_samples + (size_t)event * p->node_count;
 	for (uint32_t i = 0; i < p->node_count; i++)
 		count += weight[i] || samples[i];
 	put_number(into, count);
