@@ -11,15 +11,18 @@
 
 static inline void put_number(struct buf *into, uint64_t x)
 {
-	char bytes[VARINT_BYTES];
-	size_t n = 0;
+	char *at;
 
+	/* One look at the room for all of its bytes: profiles have millions of these. */
+	if (into->error || buf_reserve(into, VARINT_BYTES, &at) < 0)
+		return;
 	while (x >= 0x80) {
-		bytes[n++] = (char)(x | 0x80);
+		*at++ = (char)(x | 0x80);
 		x >>= 7;
 	}
-	bytes[n++] = (char)x;
-	buf_append(into, bytes, n);
+	*at++ = (char)x;
+	*at = 0;
+	into->len = (size_t)(at - into->data);
 }
 
 /* Small ones stay short, whatever their sign. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "daemon/tree/bulk.h"
 #include "daemon/tree/intern.h"
 #include "daemon/tree/samplelog.h"
 #include "daemon/tree/tables.h"
@@ -361,8 +362,8 @@ static int copy_weights(const struct calltree *t, struct profile *p)
 {
 	size_t cells = (size_t)t->options.event_count * t->node_count;
 
-	p->self_weight = malloc(cells * sizeof(*p->self_weight));
-	p->self_samples = malloc(cells * sizeof(*p->self_samples));
+	p->self_weight = bulk_alloc(cells * sizeof(*p->self_weight));
+	p->self_samples = bulk_alloc(cells * sizeof(*p->self_samples));
 	if (!p->self_weight || !p->self_samples)
 		return -ENOMEM;
 	for (size_t e = 0; e < t->options.event_count; e++) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "daemon/tree/bulk.h"
 
 #define FIRST_SLOTS 64
 #define FIRST_BYTES 256
@@ -198,7 +199,7 @@ size_t texts_memory(const struct texts *t)
 
 int texts_copy(const struct texts *t, char **ret_text, uint32_t *ret_bytes)
 {
-	char *copy = malloc(t->len);
+	char *copy = bulk_alloc(t->len);
 
 	if (!copy)
 		return -ENOMEM;

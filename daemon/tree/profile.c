@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/tree/bulk.h"
+
 int profile_new(struct profile **ret_profile)
 {
 	struct profile *p = calloc(1, sizeof(*p));
@@ -84,7 +86,7 @@ static void *copy_of(const void *data, size_t count, size_t each, bool *failed)
 
 	if (!data)
 		return NULL;
-	copy = malloc(count * each + !count);
+	copy = bulk_alloc(count * each);
 	if (!copy)
 		*failed = true;
 	else if (count > 0)

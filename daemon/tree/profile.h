@@ -68,8 +68,8 @@ struct log_entry {
 	uint32_t thread;
 };
 
-/* The ledger: what the profile does not know. All are counts unless they say otherwise. Files hold it as
- * it is: fields may only be added at the end. */
+/* The ledger: what the profile does not know. All are counts unless they say otherwise. Files hold
+ * it as it is: fields may only be added at the end. */
 #define LEDGER_ENDS 16
 struct ledger {
 	uint64_t samples; /* in the tree */

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "daemon/tree/bulk.h"
+
 int samplelog_init(struct samplelog *l, uint32_t cap)
 {
 	*l = (struct samplelog){0};
@@ -56,7 +58,7 @@ int samplelog_copy(const struct samplelog *l, struct log_entry **ret_log, uint32
 	*ret_count = 0;
 	if (l->cap == 0)
 		return 0;
-	copy = malloc((l->count + (size_t)!l->count) * sizeof(*copy));
+	copy = bulk_alloc(l->count * sizeof(*copy));
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, l->ring + oldest, first * sizeof(*copy));

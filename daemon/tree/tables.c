@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "daemon/tree/bulk.h"
+
 #define PID_BITS 22 /* PID_MAX_LIMIT of the kernel is 2^22 */
 
 int tables_resize(void **array, uint32_t cap, size_t each)
@@ -288,7 +290,7 @@ size_t tables_bytes(const struct tables *t)
 /* A copy of count elements, which may be none. */
 int tables_copy_array(void *ret_copy, const void *data, size_t count, size_t each)
 {
-	void *to = malloc(count * each + !count);
+	void *to = bulk_alloc(count * each);
 
 	if (!to)
 		return -ENOMEM;
