@@ -49,6 +49,7 @@ struct engine {
 	struct http *http;
 	uint64_t next_sign_ns;
 	bool stuck_told;
+	bool orphaned; /* the broker is gone */
 };
 
 static int read_setup(struct engine_setup *setup)
@@ -67,7 +68,7 @@ static int read_setup(struct engine_setup *setup)
 static void keep_from_exec(void)
 {
 	/* They had to outlive the exec that brought us here, and no other. */
-	for (int fd = ENGINE_FD_BROKER; fd <= ENGINE_FD_NOTIFY; fd++)
+	for (int fd = ENGINE_FD_BROKER; fd <= ENGINE_FD_LOCK; fd++)
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
@@ -129,6 +130,14 @@ static int open_http(struct engine *e)
 	return http_new(&setup, &e->http);
 }
 
+/* Without the broker we are about to end, and should not answer in the place of who comes next. */
+static int check_broker(const struct engine *e)
+{
+	struct pollfd p = {.fd = e->broker_hangup};
+
+	return poll(&p, 1, 0) > 0 ? -EPIPE : 0;
+}
+
 static int build(struct engine *e)
 {
 	int r = step(sigbus_install(), "SIGBUS handler");
@@ -143,6 +152,8 @@ static int build(struct engine *e)
 		r = step(run_new(&e->config, e->broker, e->names, e->store, &e->run), "sampler");
 	if (r == 0)
 		r = step(targets_new(e->broker, &e->targets), "targets");
+	if (r == 0)
+		r = step(check_broker(e), "broker");
 	return r == 0 ? step(open_http(e), "HTTP") : r;
 }
 
@@ -283,6 +294,7 @@ static void serve(struct engine *e)
 			continue;
 		if (p[1].revents) {
 			log_error("the broker is gone; saving and ending");
+			e->orphaned = true;
 			return;
 		}
 		switch (next_signal(e)) {
@@ -317,7 +329,8 @@ static void arm_shutdown(void)
 	alarm(SHUTDOWN_S);
 }
 
-/* Where we may write there: as root's it is left, and replaced at the next start. */
+/* Where we may write there: as root's it is left, and replaced at the next start. Without a broker
+ * that next start may have been already. */
 static void remove_runtime_files(const struct engine *e)
 {
 	static const char *const names[] = {"profiled.sock", "token", "http"};
@@ -348,7 +361,7 @@ static int run_engine(struct engine *e)
 	}
 	arm_shutdown();
 	tear_down(e);
-	if (r == 0)
+	if (r == 0 && !e->orphaned)
 		remove_runtime_files(e);
 	return r;
 }

@@ -15,7 +15,8 @@ enum engine_fd {
 	ENGINE_FD_UNIX,
 	ENGINE_FD_TCP,
 	ENGINE_FD_NOTIFY,
-	ENGINE_FDS = ENGINE_FD_NOTIFY - ENGINE_FD_SETUP + 1,
+	ENGINE_FD_LOCK, /* of the store's folder: held for as long as the engine lives */
+	ENGINE_FDS = ENGINE_FD_LOCK - ENGINE_FD_SETUP + 1,
 };
 
 #define ENGINE_OVERRIDES_MAX 16384u

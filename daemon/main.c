@@ -288,13 +288,11 @@ static int start_engine(struct start *s, int sock, pid_t *ret_pid)
 		.program_fd = s->engine_fd,
 		.dir_fd = s->state_dir,
 		.argv = argv,
-		.fds = {setup, sock, s->unix_fd, s->tcp_fd, s->notify_fd},
+		.fds = {setup, sock, s->unix_fd, s->tcp_fd, s->notify_fd, s->state_lock},
 		.fd_count = ENGINE_FDS,
 		.uid = s->who.uid,
 		.gid = s->who.gid,
 		.caps = CAPS_ENGINE,
-		/* Besides the broker's socket, whose end it sees. */
-		.death_signal = SIGTERM,
 	};
 	r = spawn(&engine, ret_pid);
 	close(MOVE_FD(s->engine_fd));

@@ -9,13 +9,18 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "daemon/start/identity.h"
 
-#define LOCK_NAME "lock"
-#define MARK_NAME ".profiled" /* says that the folder and what is in it are ours; a lock too */
-#define DEPTH_MAX 3
+#define LOCK_NAME        "lock"
+#define MARK_NAME        ".profiled" /* says that the folder and what is in it are ours; a lock too */
+#define LOCK_STEP_MS     20
+#define LOCK_TELL_MS     1000
+#define LOCK_PATIENCE_MS 20000 /* an engine ends itself after 15 s */
+#define DEPTH_MAX        3
 
 static int complain(struct buf *message, int error, const char *path, const char *what)
 {
@@ -106,8 +111,23 @@ static int open_dir(
 	return 0;
 }
 
-static int open_lock(
-	int dir, const char *path, const char *name, int *ret_lock, struct buf *message)
+/* patience_ms: how long whoever has the lock may take to end. */
+static int lock_file(int fd, const char *path, unsigned patience_ms)
+{
+	static const struct timespec step = {.tv_nsec = LOCK_STEP_MS * 1000000};
+
+	for (unsigned waited_ms = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; waited_ms += LOCK_STEP_MS) {
+		if (errno != EWOULDBLOCK || waited_ms >= patience_ms)
+			return -errno;
+		if (waited_ms == LOCK_TELL_MS)
+			log_info("%s: waiting for the daemon before to end", path);
+		nanosleep(&step, NULL);
+	}
+	return 0;
+}
+
+static int open_lock(int dir, const char *path, const char *name, unsigned patience_ms,
+	int *ret_lock, struct buf *message)
 {
 	AUTO(close_auto)
 	int fd = openat(dir, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
@@ -118,8 +138,8 @@ static int open_lock(
 		buf_printf(message, "%s/%s: cannot be written: %s", path, name, strerror(-r));
 		return r;
 	}
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		r = -errno;
+	r = lock_file(fd, path, patience_ms);
+	if (r < 0) {
 		if (r == -EWOULDBLOCK)
 			buf_printf(message, "another profiled is running with %s", path);
 		else
@@ -146,8 +166,10 @@ int dirs_runtime(const char *path, int *ret_lock, struct buf *message)
 	if (st.st_uid != geteuid() && st.st_uid != 0)
 		return complain(message, 0, path, "belongs to another user");
 	if (st.st_mode & (S_IWGRP | S_IWOTH))
-		return complain(message, 0, path, "can be written by others; chmod go-w it");
-	return open_lock(dir, path, LOCK_NAME, ret_lock, message);
+		return complain(message, 0, path,
+			"can be written by others: chmod go-w it, or name a folder for the daemon "
+			"alone by daemon.runtime_dir or --runtime-dir");
+	return open_lock(dir, path, LOCK_NAME, 0, ret_lock, message);
 }
 
 static bool is_picked(uid_t uid)
@@ -274,7 +296,8 @@ int dirs_state(
 	r = check_owner(dir, path, uid, gid, message);
 	if (r < 0)
 		return r;
-	r = open_lock(dir, path, MARK_NAME, &lock, message);
+	/* An engine whose broker was killed is still saving. */
+	r = open_lock(dir, path, MARK_NAME, LOCK_PATIENCE_MS, &lock, message);
 	if (r < 0)
 		return r;
 	/* So that a start as that user can lock it as well. */
