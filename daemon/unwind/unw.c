@@ -86,7 +86,13 @@ static bool read_made_up(struct stepper *st, uint64_t addr, uint64_t *ret_word)
 	if (index >= SLOTS || &st->slots[index] != st->slot)
 		return false;
 	s = st->slot;
-	return cfi_read(s->cfi, s->module, addr & (CFI_PLACES - 1), ret_word);
+	if (cfi_read(s->cfi, s->module, addr & (CFI_PLACES - 1), ret_word))
+		return true;
+	/* The library follows the pointer to the routine that handles exceptions, in every entry
+	 * that names one. It lies among data that are written when the program starts, and nobody
+	 * calls it here. */
+	*ret_word = 0;
+	return st->making;
 }
 
 /* The read-only bytes of the module mapped at that address of the target. */

@@ -152,6 +152,14 @@ static void a_dynamic_program(void **state)
 	check("stop_in_leaf", "libdw");
 }
 
+/* The personality routine of an entry is found by a pointer among the written data. */
+static void functions_with_cleanups(void **state)
+{
+	(void)state;
+	check("stop_in_leaf_cleanup", "libunwind");
+	check("stop_in_leaf_cleanup", "libdw");
+}
+
 /* Has .eh_frame, but no search table over it. */
 static void a_static_program(void **state)
 {
@@ -186,6 +194,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_dynamic_program),
+		cmocka_unit_test(functions_with_cleanups),
 		cmocka_unit_test(a_static_program),
 		cmocka_unit_test(a_static_program_at_any_address),
 		cmocka_unit_test(tables_in_debug_frame_alone),
