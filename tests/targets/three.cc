@@ -3,7 +3,7 @@
 
 namespace shares
 {
-constexpr unsigned long tenth = 100000;
+constexpr unsigned long tenth = 2000;
 
 template <typename T> struct Worker {
 	T times;

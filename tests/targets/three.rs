@@ -3,7 +3,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 mod shares {
-    const TENTH: u64 = 100_000;
+    const TENTH: u64 = 2_000;
 
     // The loop of target.h: rustc aligns and counts like the C compilers then.
     #[cfg(target_arch = "x86_64")]
