@@ -545,6 +545,15 @@ int config_check(const struct config *c, struct buf *message)
 	return 0;
 }
 
+bool config_setting(unsigned i, const char **ret_section, const char **ret_key)
+{
+	if (i >= SETTINGS)
+		return false;
+	*ret_section = settings[i].section;
+	*ret_key = settings[i].key;
+	return true;
+}
+
 static bool differs(const struct setting *s, const struct config *a, const struct config *b)
 {
 	const char *x = (const char *)a + s->offset;

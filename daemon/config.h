@@ -60,6 +60,8 @@ int config_set(struct config *c, const char *section, const char *key, const cha
 int config_set_text(struct config *c, const char *text, struct buf *message);
 /* What single values cannot tell: to be asked when all are set. -EINVAL and a sentence. */
 int config_check(const struct config *c, struct buf *message);
+/* The settings by number, from 0; false: there are no more. */
+bool config_setting(unsigned i, const char **ret_section, const char **ret_key);
 /* Appends the names ("daemon.user") of settings that differ but are only read at the start. */
 void config_changed_fixed(const struct config *old, const struct config *now, struct buf *names);
 

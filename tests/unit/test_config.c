@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "daemon/config.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -341,6 +342,54 @@ static void changes_that_wait_for_a_start_are_named(void **state)
 	assert_string_equal(names.data, "http.listen, symbols.names_cache");
 }
 
+/* "#key = value" of the sample, without the "#". */
+static void uncomment(struct buf *text)
+{
+	for (char *at = text->data; at; at = strchr(at, '\n')) {
+		at += *at == '\n';
+		if (at[0] == '#' && at[1] >= 'a' && at[1] <= 'z')
+			at[0] = ' ';
+	}
+}
+
+static bool mentions(const char *text, const char *section, const char *key)
+{
+	char head[64], line[64];
+	const char *from, *to;
+
+	snprintf(head, sizeof(head), "\n[%s]\n", section);
+	snprintf(line, sizeof(line), "\n %s =", key);
+	from = strstr(text, head);
+	if (!from)
+		return false;
+	from = strstr(from, line);
+	to = from ? strchr(from, '[') : NULL;
+	return from && (!to || from < to);
+}
+
+static void sample_file_tells_all_settings_and_their_values(void **state)
+{
+	AUTO(buf_done) struct buf text = BUF_INIT;
+	AUTO(buf_done) struct buf message = BUF_INIT;
+	const char *section, *key;
+	struct config c, d;
+
+	assert_int_equal(io_read_file(PFL_SOURCE_DIR "/systemd/profiled.conf", SIZE_MAX, &text), 0);
+	uncomment(&text);
+	if (parse(&c, text.data, &message) < 0)
+		fail_msg("%s", message.data);
+	for (unsigned i = 0; config_setting(i, &section, &key); i++) {
+		/* For comparisons of our own. */
+		if (strcmp(key, "unwinder") != 0 && !mentions(text.data, section, key))
+			fail_msg("%s.%s is not there", section, key);
+	}
+	/* The folders depend on how this was configured. */
+	config_defaults(&d, true);
+	memcpy(c.runtime_dir, d.runtime_dir, sizeof(c.runtime_dir));
+	memcpy(c.state_dir, d.state_dir, sizeof(c.state_dir));
+	assert_memory_equal(&c, &d, sizeof(c));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -354,6 +403,7 @@ int main(void)
 		cmocka_unit_test(settings_come_from_the_command_line_too),
 		cmocka_unit_test(settings_have_to_fit_together),
 		cmocka_unit_test(folders_of_a_user_come_from_the_environment),
+		cmocka_unit_test(sample_file_tells_all_settings_and_their_values),
 		cmocka_unit_test(changes_that_wait_for_a_start_are_named),
 	};
 
