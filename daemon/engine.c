@@ -189,7 +189,7 @@ static int read_config(struct engine *e, struct config *ret_config, struct buf *
 
 	if (r == 0)
 		r = io_read_fd(fd, CONFIG_FILE_MAX, &text);
-	if (r < 0 && r != -ENOENT) {
+	if (r < 0 && (r != -ENOENT || e->setup->config_named)) {
 		buf_append_str(message, strerror(-r));
 		return r;
 	}
@@ -268,12 +268,19 @@ static int wait_ms(struct engine *e)
 	return (int)((e->next_sign_ns - now_ns) / NS_PER_MS) + 1;
 }
 
+/* The first signal may have come to all processes of the daemon, and once more from the broker,
+ * which passes it on: only one that comes again from the same sender means it. */
+static volatile pid_t senders[2];
+
 /* The signal that came; 0: none. */
 static int next_signal(struct engine *e)
 {
 	struct signalfd_siginfo info;
 
-	return read(e->signal_fd, &info, sizeof(info)) == sizeof(info) ? (int)info.ssi_signo : 0;
+	if (read(e->signal_fd, &info, sizeof(info)) != sizeof(info))
+		return 0;
+	senders[0] = (pid_t)info.ssi_pid;
+	return (int)info.ssi_signo;
 }
 
 /* Until there is a reason to end. */
@@ -306,10 +313,14 @@ static void serve(struct engine *e)
 	}
 }
 
-static void at_once(int signal)
+static void at_once(int signal, siginfo_t *info, void *context)
 {
 	static const char text[] = "profiled-engine: ending at once, without saving\n";
 
+	if (info->si_pid != senders[0] && senders[1] == 0) {
+		senders[1] = info->si_pid;
+		return;
+	}
 	(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
 	_exit(1);
 }
@@ -317,7 +328,7 @@ static void at_once(int signal)
 /* A second signal ends at once; a shutdown that hangs is ended by SIGALRM. */
 static void arm_shutdown(void)
 {
-	struct sigaction action = {.sa_handler = at_once};
+	struct sigaction action = {.sa_sigaction = at_once, .sa_flags = SA_SIGINFO | SA_RESTART};
 	sigset_t set;
 
 	sigaction(SIGTERM, &action, NULL);

@@ -30,6 +30,7 @@ struct engine_setup {
 	char overrides[ENGINE_OVERRIDES_MAX]; /* "section.key=value", each closed by a zero */
 	char config_path[4096];               /* for messages */
 	char token[ENGINE_TOKEN_BYTES];
+	bool config_named; /* on the command line: then it has to be there */
 	bool has_unix, has_tcp, has_notify;
 	bool own_socket; /* not handed down by a service manager: its file is ours to remove */
 	uid_t self_uid;  /* whoever started the daemon */

@@ -258,6 +258,7 @@ static int write_setup(const struct start *s, int *ret_fd)
 	if (setup.overrides_bytes > 0)
 		memcpy(setup.overrides, s->options.overrides.data, setup.overrides_bytes);
 	strcpy(setup.config_path, s->options.config_path);
+	setup.config_named = s->options.config_named;
 	strcpy(setup.token, s->token);
 	setup.has_unix = s->unix_fd >= 0;
 	setup.has_tcp = s->tcp_fd >= 0;
