@@ -46,6 +46,15 @@ AC_ARG_ENABLE([werror],
 	[AS_HELP_STRING([--enable-werror], [treat warnings as errors])],
 	[], [enable_werror=no])
 WARN_CFLAGS="-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla -Wformat=2 -Wno-unused-parameter -Wno-missing-field-initializers"
+dnl What clang alone warns of: long literals in arrays, joined on purpose, and attributes that gcc alone has.
+AC_MSG_CHECKING([whether $CC knows -Wstring-concatenation])
+pfl_saved_CFLAGS=$CFLAGS
+CFLAGS="$CFLAGS -Werror -Wstring-concatenation"
+AC_COMPILE_IFELSE([AC_LANG_SOURCE([[int x;]])],
+	[AC_MSG_RESULT([yes])
+	WARN_CFLAGS="$WARN_CFLAGS -Wno-string-concatenation -Wno-unknown-attributes"],
+	[AC_MSG_RESULT([no])])
+CFLAGS=$pfl_saved_CFLAGS
 AS_IF([test "$enable_werror" != no], [WARN_CFLAGS="$WARN_CFLAGS -Werror"])
 AC_SUBST([WARN_CFLAGS])
 ])

@@ -113,9 +113,10 @@ static int spawn(void *arg, int *ret_sock, pid_t *ret_pid)
 static struct module module_of(const char *file)
 {
 	static uint32_t id;
-	struct module m = {.id = ++id, .fd = build_open(file), .pid = 42};
+	struct module m = {.fd = build_open(file), .pid = 42};
 	struct stat st;
 
+	m.id = ++id;
 	m.path = strdup(build_path(file));
 	assert_int_equal(fstat(m.fd, &st), 0);
 	m.dev = st.st_dev;
