@@ -14,7 +14,6 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "daemon/broker/caps.h"
-#include "daemon/broker/files.h"
 #include "daemon/broker/host.h"
 #include "daemon/broker/request.h"
 #include "daemon/broker/spawn.h"
@@ -114,9 +113,9 @@ static int serve_request(struct broker_state *state, const struct request *q,
 	case BROKER_OP_PERF: return host_open_perf(q, ret_fd);
 	case BROKER_OP_PROC: return host_open_proc(q, ret_fd);
 	case BROKER_OP_LIST: return host_list(q, ret_fd);
-	case BROKER_OP_MAPPED: return files_guarded(files_open_mapped, q, ret_fd);
-	case BROKER_OP_ELF: return files_guarded(files_open_elf, q, ret_fd);
-	case BROKER_OP_PERFMAP: return files_guarded(files_open_perfmap, q, ret_fd);
+	case BROKER_OP_MAPPED:
+	case BROKER_OP_ELF:
+	case BROKER_OP_PERFMAP: return opener_open(&state->opener, q, ret_fd);
 	case BROKER_OP_HOST: return host_open(q, state->setup->config_path, ret_fd);
 	case BROKER_OP_TRACEPOINT: return host_open_tracepoint(q, ret_fd);
 	case BROKER_OP_CGROUP: return host_open_cgroup(q, ret_fd);
@@ -191,6 +190,7 @@ static void on_child(struct serving *s)
 			if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 				say_how("reader", pid, status);
 		}
+		opener_ended(&s->state.opener, pid);
 		if (pid != s->state.setup->engine_pid)
 			continue;
 		s->ended = true;
@@ -272,5 +272,6 @@ int broker_serve(const struct broker_setup *setup)
 	if (sock >= 0)
 		close(sock);
 	end_reader(&s.state);
+	opener_end(&s.state.opener);
 	return s.exit_status;
 }

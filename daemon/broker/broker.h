@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "daemon/broker/opener.h"
 #include "daemon/broker/wire.h"
 
 struct broker_setup {
@@ -32,6 +33,7 @@ struct broker_state {
 	const struct broker_setup *setup;
 	pid_t reader_pid; /* 0: none */
 	uint64_t reader_started_ns;
+	struct opener opener; /* zeroed: none yet */
 };
 void broker_answer(struct broker_state *state, const void *message, size_t len,
 	struct broker_answer *ret_answer, int *ret_fd);

@@ -4,22 +4,16 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/openat2.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 
 #include "base/io.h"
 #include "daemon/broker/host.h"
 
-#define OPEN_TIMEOUT_MS   2000
 #define PERFMAP_BYTES_MAX ((off_t)64 << 20)
 #define OWN_MAPS_MAX      ((size_t)16 << 20)
 #define STATUS_MAX        ((size_t)64 << 10)
@@ -292,66 +286,4 @@ int files_open_perfmap(const struct request *q, int *ret_fd)
 	if (r < 0)
 		return r;
 	return open_found(found, ret_fd);
-}
-
-/* In the child. */
-_Noreturn static void open_and_send(int sock, pid_t parent,
-	int (*open_fn)(const struct request *q, int *ret_fd), const struct request *q)
-{
-	int fd = -1, status;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	status = open_fn(q, &fd);
-	(void)io_send_fds(sock, &status, sizeof(status), &fd, status == 0 ? 1 : 0);
-	_exit(0);
-}
-
-static int receive_opened(int sock, int *ret_fd)
-{
-	struct pollfd p = {.fd = sock, .events = POLLIN};
-	size_t fds = 1;
-	int n, status, fd = -1;
-	ssize_t got;
-
-	do
-		n = poll(&p, 1, OPEN_TIMEOUT_MS);
-	while (n < 0 && errno == EINTR);
-	if (n == 0)
-		return -ETIMEDOUT;
-	if (n < 0)
-		return -errno;
-	got = io_recv_fds(sock, &status, sizeof(status), &fd, &fds);
-	if (got < 0)
-		return got == -EMSGSIZE ? -EMFILE : (int)got;
-	if (got != sizeof(status))
-		return -EIO;
-	if (status == 0 && fds == 1)
-		*ret_fd = fd;
-	return status;
-}
-
-int files_guarded(
-	int (*open_fn)(const struct request *q, int *ret_fd), const struct request *q, int *ret_fd)
-{
-	pid_t self = getpid(), child;
-	int pair[2], r;
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return -errno;
-	child = fork();
-	if (child == 0)
-		open_and_send(pair[1], self, open_fn, q);
-	r = child < 0 ? -errno : 0;
-	close(pair[1]);
-	if (r == 0) {
-		r = receive_opened(pair[0], ret_fd);
-		if (r == -ETIMEDOUT)
-			kill(child, SIGKILL);
-		while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
-	close(pair[0]);
-	return r;
 }

@@ -1,6 +1,6 @@
 /* Opens files that belong to a profiled process, whose owner may set traps: links, fifos, devices,
- * other files under the same name, file systems that never answer. Each call: 0, or a negative
- * errno; the descriptor is for reading, close-on-exec and of a regular file. */
+ * other files under the same name, file systems that never answer (see opener.h). Each call: 0, or
+ * a negative errno; the descriptor is for reading, close-on-exec and of a regular file. */
 #ifndef PFL_BROKER_FILES_H
 #define PFL_BROKER_FILES_H
 
@@ -9,10 +9,5 @@
 int files_open_mapped(const struct request *q, int *ret_fd);
 int files_open_elf(const struct request *q, int *ret_fd);
 int files_open_perfmap(const struct request *q, int *ret_fd);
-
-/* Runs open_fn in a child of its own: a file system served by its user can hold an open for ever,
- * and then the child is killed and the answer is -ETIMEDOUT. */
-int files_guarded(
-	int (*open_fn)(const struct request *q, int *ret_fd), const struct request *q, int *ret_fd);
 
 #endif

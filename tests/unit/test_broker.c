@@ -11,6 +11,7 @@
 #include <string.h>
 #include <linux/openat2.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -628,6 +629,44 @@ static void links_stay_inside_the_root_of_the_target(void **state)
 	assert_int_equal(r, -ELOOP);
 }
 
+/* A file system whose server never says a word: whoever looks into it waits. */
+static int mount_silent(const char *path)
+{
+	char options[96];
+	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fd);
+	if (mount("silent", path, "fuse", MS_NOSUID | MS_NODEV, options) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static void silent_file_system_does_not_hold_up_the_broker(void **state)
+{
+	AUTO(close_auto) int fd = -1;
+	const char *path = in_folder("silent");
+	char inside[256];
+	int fuse, r, after;
+
+	need_openat2();
+	assert_int_equal(mkdir(path, 0755), 0);
+	/* Wants root and FUSE. */
+	fuse = mount_silent(path);
+	if (fuse < 0)
+		skip();
+	snprintf(inside, sizeof(inside), "%s/lib.so", path);
+	r = broker_open_elf(broker, 0, inside, &fd);
+	after = broker_open_elf(broker, 0, "/proc/self/exe", &fd);
+	(void)umount2(path, MNT_DETACH);
+	close(fuse);
+	assert_int_equal(r, -ETIMEDOUT);
+	assert_int_equal(after, -ELOOP);
+}
+
 static void tracepoint_names_cannot_leave_their_folder(void **state)
 {
 	struct broker_info info;
@@ -870,6 +909,7 @@ int main(void)
 		cmocka_unit_test(perfmap_tricks_are_refused),
 		cmocka_unit_test(perfmap_of_another_user_or_device_is_refused),
 		cmocka_unit_test(links_stay_inside_the_root_of_the_target),
+		cmocka_unit_test(silent_file_system_does_not_hold_up_the_broker),
 		cmocka_unit_test(tracepoint_names_cannot_leave_their_folder),
 		cmocka_unit_test(cgroup_paths_stay_below_the_mount),
 		cmocka_unit_test(new_reader_gets_a_socket_and_old_one_ends),
