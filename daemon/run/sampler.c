@@ -13,8 +13,9 @@
 #include "base/queue.h"
 #include "daemon/symbol/sigbus.h"
 
-#define ROUND_MS     100  /* rings are sized for half a second at the asked rate */
-#define IDLE_MS      1000 /* a heartbeat for /healthz and the watchdog */
+#define SLOW_NS      300000000ull /* of the half second that rings are sized for */
+#define ROUND_MS     100          /* rings are sized for half a second at the asked rate */
+#define IDLE_MS      1000         /* a heartbeat for /healthz and the watchdog */
 #define REFRESH_NS   1000000000ull
 #define MODULES_MAX  4096
 #define QUEUE_LENGTH 1024
@@ -271,7 +272,7 @@ static void one_turn(struct sampler *s, uint64_t *last_all_ns)
 {
 	struct epoll_event events[64];
 	int n = epoll_wait(s->epoll_fd, events, 64, sleep_ms(s));
-	uint64_t now;
+	uint64_t now, took;
 	bool all;
 
 	for (int i = 0; i < n; i++)
@@ -288,6 +289,10 @@ static void one_turn(struct sampler *s, uint64_t *last_all_ns)
 		refresh_all(s);
 	}
 	publish_stats(s);
+	took = time_mono_ns() - now;
+	if (took > SLOW_NS)
+		log_debug("a round took %llu ms: rings may overflow meanwhile",
+			(unsigned long long)took / 1000000);
 }
 
 static void *sampler_main(void *arg)
