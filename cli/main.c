@@ -98,7 +98,7 @@ static int run_command(struct cli *cli, const struct client_where *where, int ar
 	cli->client = client;
 	cli->terminal = isatty(STDOUT_FILENO);
 	cli->color = cli->terminal && !getenv("NO_COLOR");
-	optind = 1;
+	optind = 0; /* starts anew, with options anywhere */
 	e = command->fn(cli, argc, argv);
 	if (fflush(stdout) != 0 && e == EXIT_OK) {
 		fprintf(stderr, "profilectl: cannot write: %s\n", strerror(errno));

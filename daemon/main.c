@@ -33,6 +33,7 @@
 
 #define EXIT_FAILED 1
 #define EXIT_USAGE  2
+#define NICE        -5
 #define TOKEN_BYTES ((ENGINE_TOKEN_BYTES - 1) / 2)
 
 /* Of one start. The descriptors up to notify_fd go to the engine and are closed here then. */
@@ -456,5 +457,9 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	log_set_level(s.config.log_level);
+	/* On a busy machine, which is when people look, the sampler has to get its turn before the
+	 * rings are full. Its own use is small; the reader lowers itself again. Refused without
+	 * CAP_SYS_NICE. */
+	(void)setpriority(PRIO_PROCESS, 0, NICE);
 	return run(&s);
 }

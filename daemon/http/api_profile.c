@@ -49,10 +49,12 @@ static bool ask_levels(struct req *r, struct view_query *view)
 			view->by_process = true;
 		} else if (len == 6 && memcmp(list, "thread", 6) == 0) {
 			view->by_thread = true;
+		} else if (len == 4 && memcmp(list, "none", 4) == 0) {
+			view->by_process = view->by_thread = false;
 		} else {
 			problem(r, 400,
-				"The query value by must be process, thread or both with a comma "
-				"between.");
+				"The query value by must be process, thread, both with a comma "
+				"between, or none.");
 			return false;
 		}
 		list += len + (list[len] == ',');
@@ -214,6 +216,9 @@ static void make(struct req *r, struct asked *a)
 		problem_of_run(r, error, &message);
 		return;
 	}
+	/* Several programs in one picture would be one heap of _start otherwise. */
+	if (!uri_get(&r->uri, "by"))
+		a->view.by_process = p->process_count > 1;
 	if (!find_event(r, p, a->event, &a->view.event) || !set_range(r, &p->meta, a, &a->view))
 		return;
 	error = view_new(p, &a->view, &view);

@@ -13,8 +13,8 @@
 #include "base/queue.h"
 #include "daemon/symbol/sigbus.h"
 
-#define SLOW_NS      300000000ull /* of the half second that rings are sized for */
-#define ROUND_MS     100          /* rings are sized for half a second at the asked rate */
+#define SLOW_NS      300000000ull /* of the second that rings are sized for */
+#define ROUND_MS     100          /* rings are sized for a second at the asked rate */
 #define IDLE_MS      1000         /* a heartbeat for /healthz and the watchdog */
 #define REFRESH_NS   1000000000ull
 #define MODULES_MAX  4096

@@ -69,11 +69,11 @@ int events_ring_bytes(const struct capture_options *options, size_t *ret_bytes)
 {
 	size_t record = record_sample_max(options->stack, options->stack_bytes, 0);
 	uint64_t rate = options->freq_hz ? options->freq_hz : COUNTED_RATE_HZ;
-	uint64_t half_second = rate * options->event_count * record / 2;
+	uint64_t second = rate * options->event_count * record;
 	size_t bytes = options->ring_bytes;
 
 	if (bytes == 0) {
-		bytes = half_second > RING_BYTES_CAP ? RING_BYTES_CAP : power_of_two(half_second);
+		bytes = second > RING_BYTES_CAP ? RING_BYTES_CAP : power_of_two(second);
 		if (bytes < RING_BYTES_FLOOR)
 			bytes = RING_BYTES_FLOOR;
 	}
