@@ -14,7 +14,7 @@
 
 /* Profiles that may be made (named, reduced) at once; the other handler threads stay free for the
  * rest. */
-#define HTTP_HEAVY_MAX 4
+#define HTTP_HEAVY_MAX 10
 /* Long answers that may be on their way at once: each holds a profile in memory. */
 #define HTTP_STREAMS_MAX 48
 
