@@ -13,6 +13,7 @@ const state = {
 	sessions: [],
 	chosen: 0, // the id of the session in view
 	shown: null, // what the frame shows: {id, url, samples, state}
+	giveUp: () => {}, // drops the picture that is on its way
 	targetsAsked: 0,
 };
 
@@ -191,7 +192,8 @@ async function loadTargets() {
 		return;
 	reconcile($('targets'), answer.targets, (t) => JSON.stringify(t.start), createTarget, updateTarget);
 	const hidden = answer.found - answer.targets.length;
-	setText($('targets-more'), answer.found === 0 ? 'None of that name.' :
+	setText($('targets-more'), answer.found === 0 ?
+		($('search').value.trim() ? 'None of that name.' : 'There are none here.') :
 		hidden > 0 ? 'And ' + number.format(hidden) + ' more; search for them by name.' : '');
 }
 
@@ -346,15 +348,6 @@ function question() {
 	return parts;
 }
 
-function picture() {
-	const parts = question();
-
-	parts.push('color=' + $('view-color').value);
-	if ($('view-icicle').checked)
-		parts.push('icicle=1');
-	return parts;
-}
-
 function query(parts) {
 	return parts.length ? '?' + parts.join('&') : '';
 }
@@ -372,19 +365,29 @@ function showPicture(session) {
 	const old = $('frame');
 	const frame = old.cloneNode(false);
 	const width = Math.max(320, Math.floor(old.parentElement.clientWidth));
-	const url = session.links.flamegraph + query([...picture(), 'width=' + width]);
+	const url = session.links.flamegraph + query([...question(), 'width=' + width]);
 
 	state.shown = { id: session.id, samples: session.ledger.samples, state: session.state };
-	for (const late of document.querySelectorAll('iframe.coming'))
-		late.remove();
+	state.giveUp();
+	$('frame-note').hidden = true;
 	frame.hidden = false;
 	frame.className = 'coming';
 	frame.removeAttribute('id');
 	performance.clearResourceTimings();
 	return new Promise((resolve, reject) => {
+		const box = old.parentElement;
+
+		box.classList.add('busy');
+		state.giveUp = () => {
+			state.giveUp = () => {};
+			frame.remove();
+			resolve();
+		};
 		frame.addEventListener('load', () => {
 			if (frame.className !== 'coming' || !frame.isConnected)
 				return;
+			state.giveUp = () => {};
+			box.classList.remove('busy');
 			if (statusOf(url) >= 400) {
 				frame.remove();
 				explain(url).then(resolve, reject);
@@ -416,6 +419,7 @@ function fillEvents(session) {
 	const select = $('view-event');
 	const names = session.events.join('\n');
 
+	$('view-events').hidden = session.events.length < 2;
 	if (select.dataset.names === names)
 		return;
 	select.dataset.names = names;
@@ -427,12 +431,12 @@ function fillEvents(session) {
 }
 
 function fillLinks(session) {
-	const ask = question();
+	const parts = question();
 
 	for (const format of ['json', 'folded', 'text'])
-		$('save-' + format).href = session.links.profile + query(['format=' + format, ...ask]);
-	$('save-svg').href = session.links.flamegraph + query(picture());
-	$('open-svg').href = session.links.flamegraph + query(picture());
+		$('save-' + format).href = session.links.profile + query(['format=' + format, ...parts]);
+	$('save-svg').href = session.links.flamegraph + query(parts);
+	$('open-svg').href = session.links.flamegraph + query(parts);
 	for (const [format, ending] of [['svg', 'svg'], ['json', 'json'], ['folded', 'folded'], ['text', 'txt']])
 		$('save-' + format).download = 'profile-' + session.id + '.' + ending;
 }
@@ -459,7 +463,7 @@ function showChosen() {
 	}
 	if (!shown || shown.state !== session.state || (shown.samples < 50 && session.ledger.samples >= 50))
 		showPicture(session).catch((error) => alertUser(error.message));
-	const news = shown ? session.ledger.samples - shown.samples : 0;
+	const news = state.shown ? session.ledger.samples - state.shown.samples : 0;
 	setText($('refresh'), news > 0 ? 'Refresh (' + number.format(news) + ' new)' : 'Refresh');
 }
 
@@ -564,8 +568,7 @@ $('refresh').addEventListener('click', () => act($('refresh'), async () => {
 	await loadSessions();
 	await refresh();
 }));
-for (const id of ['view-event', 'view-range', 'view-by', 'view-color', 'view-inline', 'view-lines',
-	'view-inverted', 'view-icicle'])
+for (const id of ['view-event', 'view-range', 'view-by', 'view-inline', 'view-lines', 'view-inverted'])
 	$(id).addEventListener('change', () => {
 		const session = chosenSession();
 
