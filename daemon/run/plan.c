@@ -25,7 +25,8 @@ static void warn(struct session_plan *p, const char *line)
 
 /* ---- events ---- */
 
-static int no_such_event(struct broker *b, const char *name, int r, struct buf *message)
+static int no_such_event(
+	struct broker *b, const char *name, bool event_is_hardware, int r, struct buf *message)
 {
 	struct run_event events[32];
 	unsigned n;
@@ -38,7 +39,9 @@ static int no_such_event(struct broker *b, const char *name, int r, struct buf *
 	}
 	n = abilities_events(b, events, 32);
 	buf_printf(message, "event \"%s\" is not there on this machine (%s); there are:", name,
-		r == -EINVAL ? "no event has that name" : strerror(-r));
+		r == -EINVAL                ? "no event has that name"
+			: event_is_hardware ? "the processor's counters cannot be used here"
+					    : strerror(-r));
 	for (unsigned i = 0; i < n; i++)
 		if (events[i].there)
 			buf_printf(message, " %s", events[i].name);
@@ -63,7 +66,7 @@ static int plan_events(
 		if (r == 0)
 			r = event_probe(b, &c->events[i]);
 		if (r < 0)
-			return no_such_event(b, q->events[i], r, message);
+			return no_such_event(b, q->events[i], c->events[i].hardware, r, message);
 		for (unsigned k = 0; k < i; k++)
 			if (strcmp(c->events[k].name, c->events[i].name) == 0) {
 				buf_printf(message, "event \"%s\" stands twice in events",

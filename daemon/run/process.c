@@ -144,7 +144,9 @@ struct session_process *processes_get(struct processes *ps, pid_t pid, pid_t tid
 	if (!p)
 		return NULL;
 	if (pid <= 0) {
-		set_comm(p, "[other pid namespace]");
+		/* The kernel's way to say: outside our pid namespace, or already dead. */
+		set_comm(p, pid == 0 ? "[other pid namespace]" : "[exited]");
+		p->start_ticks = pid != 0;
 		p->asked = true;
 		return p;
 	}

@@ -93,6 +93,7 @@ static const char *end_marker(enum unwind_end end)
 {
 	switch (end) {
 	case UNWIND_ROOT:
+	case UNWIND_FP_END: /* may be whole: nobody can tell */
 	case UNWIND_NO_USER: return NULL;
 	case UNWIND_STACK_CUT:
 	case UNWIND_MAX_FRAMES: return "[truncated]";
@@ -147,7 +148,7 @@ static int64_t tree_process(struct session *s, struct session_process *p)
 
 	if (p->tree_index >= 0)
 		return p->tree_index;
-	p->tree_index = calltree_process(s->tree, p->pid, p->start_ticks);
+	p->tree_index = calltree_process(s->tree, p->pid < 0 ? 0 : p->pid, p->start_ticks);
 	if (p->tree_index >= PROCESSES_IN_TREE_MAX || p->tree_index < 0) {
 		p->tree_index = calltree_process(s->tree, 0, UINT64_MAX);
 		if (p->tree_index >= 0)
@@ -165,7 +166,7 @@ static int64_t tree_thread(struct session *s, struct session_process *p, pid_t t
 
 	if (map_get(s->thread_index, (uint32_t)tid, &index))
 		return (int64_t)index;
-	made = calltree_thread(s->tree, tid, (uint32_t)p->tree_index);
+	made = calltree_thread(s->tree, tid < 0 ? 0 : tid, (uint32_t)p->tree_index);
 	if (made < 0)
 		return made;
 	if (map_set(s->thread_index, (uint32_t)tid, (uint64_t)made) < 0)
@@ -180,36 +181,43 @@ struct round_context {
 	struct session *s;
 };
 
+/* False: it belongs to somebody else's process, which is none of the session's business. */
+static bool may_take(struct session *s, const struct session_process *p)
+{
+	return s->plan.target.only_uid == (uid_t)-1 || p->uid == s->plan.target.only_uid;
+}
+
 static void on_sample(void *arg, const struct sample *sample, unsigned event)
 {
 	struct round_context *rc = arg;
 	struct session *s = rc->s;
 	struct session_process *p = processes_get(s->processes, sample->pid, sample->tid);
-	int64_t process, thread;
-	uint32_t n;
+	int64_t process = -ENOMEM, thread = -ENOMEM;
+	uint32_t n = 0;
 
-	if (!p)
-		goto dropped;
-	processes_identify(s->processes, p);
-	if (s->plan.target.only_uid != (uid_t)-1 && p->uid != s->plan.target.only_uid) {
+	if (p)
+		processes_identify(s->processes, p);
+	if (p && !may_take(s, p)) {
 		s->filtered_here++;
 		return;
 	}
-	process = tree_process(s, p);
-	thread = process < 0 ? process : tree_thread(s, p, sample->tid);
-	if (thread < 0)
-		goto dropped;
-	n = build_frames(rc->env, s, p, sample);
+	if (p)
+		process = tree_process(s, p);
+	if (process >= 0)
+		thread = tree_thread(s, p, sample->tid);
+	if (process >= 0)
+		n = build_frames(rc->env, s, p, sample);
 	if (sample->abi == PERF_SAMPLE_REGS_ABI_NONE && !sample->user_count)
 		s->ledger.kernel_only++;
 	rc->env->stats->samples++;
-	if (calltree_add(s->tree, (uint32_t)process, (uint32_t)thread, rc->env->frames, n, event,
-		    sample->period, sample->t_ns, sample->cpu) < 0)
-		goto dropped;
-	return;
-dropped:
-	s->ledger.dropped++;
-	rc->env->stats->dropped++;
+	/* Without a process or thread for it the tree books it on "[dropped]": no sample goes
+	 * uncounted. */
+	if (calltree_add(s->tree, process < 0 ? UINT32_MAX : (uint32_t)process,
+		    thread < 0 ? UINT32_MAX : (uint32_t)thread, rc->env->frames, n, event,
+		    sample->period, sample->t_ns, sample->cpu) < 0) {
+		s->ledger.dropped++;
+		rc->env->stats->dropped++;
+	}
 }
 
 static void on_sideband(void *arg, const struct sideband *sb)

@@ -38,6 +38,7 @@ struct module {
 	uint16_t machine;                               /* as in <elf.h>: EM_X86_64, … */
 	bool is_64;
 	bool is_vdso;
+	uint64_t entry; /* vaddr where the kernel starts it; 0: a library without a start */
 };
 
 struct module *module_ref(struct module *m);

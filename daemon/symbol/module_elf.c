@@ -50,6 +50,7 @@ static int parse_ehdr(struct module *m, struct headers *h)
 		*h = (struct headers){e.e_phoff, e.e_shoff, e.e_phentsize, e.e_phnum, e.e_shentsize,
 			e.e_shstrndx, e.e_shnum};
 		m->machine = e.e_machine;
+		m->entry = e.e_entry;
 	} else if (ident[EI_CLASS] == ELFCLASS32) {
 		Elf32_Ehdr e;
 
@@ -58,6 +59,7 @@ static int parse_ehdr(struct module *m, struct headers *h)
 		*h = (struct headers){e.e_phoff, e.e_shoff, e.e_phentsize, e.e_phnum, e.e_shentsize,
 			e.e_shstrndx, e.e_shnum};
 		m->machine = e.e_machine;
+		m->entry = e.e_entry;
 	} else {
 		return -ENOEXEC;
 	}

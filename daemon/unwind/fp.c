@@ -77,6 +77,18 @@ enum step step_without_cfi(struct walk *w)
 	return STEP_NO_CFI;
 }
 
+#define ENTRY_BYTES 64 /* glibc's _start has 38, that of its ld.so with _dl_start_user some 50 */
+
+bool is_entry(struct space *s, uint64_t addr)
+{
+	struct range *r = space_find(s, addr);
+	struct module *m = r ? space_module(s, r) : NULL;
+	uint64_t vaddr;
+
+	return m && m->entry && range_vaddr(r, addr, &vaddr) && vaddr >= m->entry &&
+		vaddr - m->entry < ENTRY_BYTES;
+}
+
 static bool is_outermost(struct space *s, uint64_t addr)
 {
 	struct range *r = space_find(s, addr);
@@ -107,5 +119,6 @@ void unwind_from_fp(struct space *s, const struct sample *sample, unsigned max_f
 	else if (!space_find(s, last))
 		chain->end = UNWIND_NO_MODULE;
 	else
-		chain->end = is_outermost(s, last) ? UNWIND_ROOT : UNWIND_FP_END;
+		chain->end =
+			is_outermost(s, last) || is_entry(s, last) ? UNWIND_ROOT : UNWIND_FP_END;
 }

@@ -190,6 +190,20 @@ unsigned walk_frames_cap(unsigned max_frames)
 	return max_frames < UNWIND_FRAMES_MAX ? max_frames : UNWIND_FRAMES_MAX;
 }
 
+/* The kernel jumps there, so what rules or frame pointers find below it is no caller. */
+static void end_at_entry(struct space *s, struct unwind_chain *chain)
+{
+	switch (chain->end) {
+	case UNWIND_ROOT:
+	case UNWIND_STACK_CUT:
+	case UNWIND_MAX_FRAMES:
+	case UNWIND_NO_USER: return;
+	default:
+		if (chain->count > 0 && is_entry(s, chain->addrs[chain->count - 1]))
+			chain->end = UNWIND_ROOT;
+	}
+}
+
 void unwinder_run(struct unwinder *u, struct space *s, const struct sample *sample,
 	unsigned max_frames, struct unwind_chain *chain)
 {
@@ -206,4 +220,5 @@ void unwinder_run(struct unwinder *u, struct space *s, const struct sample *samp
 		dwfl_walker_run(u->dwfl, &w, max_frames, chain);
 	else
 		walk_all(u->stepper, &w, max_frames, chain);
+	end_at_entry(s, chain);
 }

@@ -70,6 +70,10 @@ bool walk_on_stack(const struct walk *w, uint64_t addr);
  * Leaves walk.end as it was when neither leads on. */
 enum step step_without_cfi(struct walk *w);
 
+/* Where a program starts: _start and the little around it. Nothing called it, and not every _start
+ * says so in its rules (those of ld.so and of musl do not). */
+bool is_entry(struct space *s, uint64_t addr);
+
 /* A back end that takes single steps by CFI. */
 struct stepper;
 int stepper_new(struct stepper **ret_stepper);

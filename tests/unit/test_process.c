@@ -205,6 +205,7 @@ static void process_outside_our_namespace_is_one_entry(void **state)
 
 	assert_string_equal(p->comm, "[other pid namespace]");
 	assert_int_equal(p->space->reads, 0);
+	assert_string_equal(processes_get(table, -1, -1)->comm, "[exited]");
 }
 
 static void forty_thousand_short_processes_leave_nothing(void **state)
