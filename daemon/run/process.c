@@ -1,6 +1,7 @@
 #include "daemon/run/process.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/map.h"
@@ -110,10 +111,7 @@ static struct session_process *enter(struct processes *ps, pid_t pid, struct spa
 
 static void set_comm(struct session_process *p, const char *comm)
 {
-	size_t len = strnlen(comm, sizeof(p->comm) - 1);
-
-	memcpy(p->comm, comm, len);
-	p->comm[len] = 0;
+	snprintf(p->comm, sizeof(p->comm), "%s", comm);
 }
 
 void processes_identify(struct processes *ps, struct session_process *p)
