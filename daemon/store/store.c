@@ -176,9 +176,9 @@ static int read_head(const char *path, uint64_t id, struct item *ret_item)
 	AUTO(close_auto) int fd = -1;
 	AUTO(free_auto) uint8_t *data = NULL;
 	uint8_t first[FORMAT_HEADER_BYTES];
-	struct format_header h;
-	struct profile *head;
-	struct stat st;
+	struct format_header h = {0};
+	struct profile *head = NULL;
+	struct stat st = {0};
 	int r;
 
 	fd = open_file(path, &st);
@@ -198,7 +198,7 @@ static int read_head(const char *path, uint64_t id, struct item *ret_item)
 	r = read_first(fd, data, FORMAT_HEADER_BYTES + h.head_packed);
 	if (r == 0)
 		r = store_decode(data, FORMAT_HEADER_BYTES + h.head_packed, true, &head);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	head->meta.session_id = id;
 	*ret_item = (struct item){
@@ -455,7 +455,7 @@ static int read_whole(const char *path, struct profile **ret_profile)
 {
 	AUTO(buf_done) struct buf data = BUF_INIT;
 	AUTO(close_auto) int fd = -1;
-	struct stat st;
+	struct stat st = {0};
 	int r;
 
 	fd = open_file(path, &st);

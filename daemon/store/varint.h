@@ -28,7 +28,7 @@ static inline void put_number(struct buf *into, uint64_t x)
 /* Small ones stay short, whatever their sign. */
 static inline void put_signed(struct buf *into, int64_t x)
 {
-	put_number(into, (uint64_t)x << 1 ^ (uint64_t)(x >> 63));
+	put_number(into, (uint64_t)x << 1 ^ -(uint64_t)(x < 0));
 }
 
 /* Invariant: at <= end. Once bad is set, all that is read is 0. */

@@ -103,7 +103,7 @@ static void copy_modules(
 	to->module_count = p->module_count;
 	to->release_handle = retain ? p->release_handle : NULL;
 	for (uint32_t i = 0; i < to->module_count; i++) {
-		void *handle = to->modules[i].handle;
+		void *handle = p->modules[i].handle;
 
 		to->modules[i].handle = handle && retain ? retain(handle) : NULL;
 	}

@@ -105,7 +105,7 @@ static int new_module(struct tables *t, const char *path, const char *build_id, 
 int64_t tables_module(struct tables *t, uint64_t key, const char *path, const char *build_id_hex,
 	void *handle, bool *ret_new)
 {
-	bool unused;
+	bool unused = false;
 	bool *is_new = ret_new ? ret_new : &unused;
 	uint64_t id;
 	int r;
@@ -309,7 +309,7 @@ static int copy_modules(const struct tables *t, struct profile *p)
 	p->module_count = t->module_count;
 	p->release_handle = t->release;
 	for (uint32_t i = 0; i < p->module_count; i++) {
-		void *handle = p->modules[i].handle;
+		void *handle = t->modules[i].handle;
 
 		p->modules[i].handle = handle && t->retain ? t->retain(handle) : NULL;
 	}

@@ -212,8 +212,8 @@ static const char *const hostile[] = {"ctl\x1b\x01x", "bad\xff\xfeutf", "bad\xfe
 	"a;b <c>&\"d\"", "it's,%20\\back", "</script><b>x", "]]>--><!--", "${x}`y`",
 	"semi;colon::f", "nl\nname 12", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82",
 	"\xef\xbf\xbd", "\xef\xbf\xbf",
-	"\xe2\x80\xae"
-	"evil",
+	("\xe2\x80\xae"
+	 "evil"),
 	"\xc2\x85", "fullwidth\xef\xbc\x9b", "tab\there", "\x7f", " ", "12 34", "[folded]"};
 
 #define HOSTILE_COUNT (sizeof(hostile) / sizeof(hostile[0]))
