@@ -210,6 +210,7 @@ static const int broker_calls[] = {
 	SCMP_SYS(readlink),
 	SCMP_SYS(readlinkat),
 	SCMP_SYS(seccomp),
+	SCMP_SYS(setpriority),
 	SCMP_SYS(setitimer),
 	SCMP_SYS(umask),
 };
