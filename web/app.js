@@ -228,8 +228,9 @@ async function start(target) {
 function wholeShare(ledger) {
 	let all = 0;
 
-	for (const count of Object.values(ledger.unwind_ends))
-		all += count;
+	for (const [end, count] of Object.entries(ledger.unwind_ends))
+		if (end !== 'no_user')
+			all += count;
 	return all ? Math.floor(ledger.unwind_ends.root / all * 1000) / 10 : null;
 }
 

@@ -66,7 +66,8 @@ int ledger_whole_permille(const struct ledger *l)
 	uint64_t all = 0;
 
 	for (unsigned i = 0; i < LEDGER_ENDS; i++)
-		all += l->unwind_ends[i];
+		if (i != LEDGER_NO_USER) /* a kernel thread has no user stack to be whole */
+			all += l->unwind_ends[i];
 	if (all == 0)
 		return -1;
 	return (int)((unsigned __int128)l->unwind_ends[LEDGER_ROOT] * 1000 / all);
