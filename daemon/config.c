@@ -63,7 +63,7 @@ static const struct setting settings[] = {
 	{"sessions", "max_duration", KIND_TIME, FIELD(max_duration_ns), SECOND_NS, 3650 * DAY_NS,
 		.zero = true},
 	{"sessions", "stack_bytes", KIND_BYTES32, FIELD(stack_bytes), 512, STACK_MAX},
-	{"sessions", "max_frames", KIND_COUNT, FIELD(max_frames), 16, 16384},
+	{"sessions", "max_frames", KIND_COUNT, FIELD(max_frames), 16, 4096},
 	{"sessions", "unwinder", KIND_UNWINDER, FIELD(unwinder)},
 	{"sessions", "ring_bytes", KIND_BYTES, FIELD(ring_bytes), 64 * KIB, 64 * MIB, .zero = true},
 	{"sessions", "log_entries", KIND_COUNT64, FIELD(log_entries), 1024, 1 << 28},
