@@ -97,11 +97,11 @@ static int add_members(struct capture *c, struct buf *message)
 	int r = 0;
 
 	if (c->target.kind == TARGET_PIDS)
-		r = processes_pin(c->b, &c->processes, message);
+		r = target_processes_pin(c->b, &c->processes, message);
 	if (c->target.kind == TARGET_COMMAND && c->plan == CAPTURE_CPU) {
 		/* Those that came by the name between the first look and the events are there now.
 		 */
-		processes_done(&c->processes);
+		target_processes_done(&c->processes);
 		r = target_resolve(c->b, &c->target, &c->processes, message);
 	}
 	for (size_t i = 0; i < c->processes.count && c->members && r == 0; i++)
@@ -200,8 +200,8 @@ void capture_free(struct capture *c)
 	merge_free(c->merge);
 	members_free(c->members);
 	members_free(c->covered);
-	processes_done(&c->processes);
-	processes_done(&c->candidates);
+	target_processes_done(&c->processes);
+	target_processes_done(&c->candidates);
 	free(c);
 }
 
@@ -210,12 +210,14 @@ int capture_watch_slots(struct capture *c)
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = c->epoll_data};
 
 	for (; c->epoll_fd >= 0 && c->watched_slots < events_slot_count(c->events);
-		c->watched_slots++)
-		for (unsigned i = 0; i < 2; i++)
-			if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD,
-				    events_slot(c->events, c->watched_slots)->anchors[i],
-				    &event) < 0)
+		c->watched_slots++) {
+		const struct slot *slot = events_slot(c->events, c->watched_slots);
+
+		for (unsigned i = 0; i <= EVENTS_MAX; i++)
+			if (slot->anchors[i] >= 0 &&
+				epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, slot->anchors[i], &event) < 0)
 				return -errno;
+	}
 	return 0;
 }
 
@@ -290,7 +292,9 @@ static void refresh_gone(struct capture *c)
 	switch (c->target.kind) {
 	case TARGET_ALL:
 	case TARGET_COMMAND: break;
-	case TARGET_PIDS: c->gone = c->gone || processes_are_gone(c->b, &c->processes); break;
+	case TARGET_PIDS:
+		c->gone = c->gone || target_processes_are_gone(c->b, &c->processes);
+		break;
 	case TARGET_CGROUP:
 		r = cgroup_inode(c, &inode);
 		/* One made anew under the same path is another. */
@@ -308,7 +312,7 @@ static int find_candidates(struct capture *c)
 
 	if (c->plan != CAPTURE_TASK || c->target.kind == TARGET_PIDS || c->gone)
 		return 0;
-	processes_done(&c->candidates);
+	target_processes_done(&c->candidates);
 	return target_resolve(c->b, &c->target, &c->candidates, &message);
 }
 
@@ -356,9 +360,12 @@ bool capture_target_gone(const struct capture *c)
 	return c->gone;
 }
 
-static double peak_share(const struct ring *r)
+static void add_peak(const struct ring *r, double *peak)
 {
-	return (double)ring_peak(r) / (double)ring_bytes(r);
+	double share = (double)ring_peak(r) / (double)ring_bytes(r);
+
+	if (share > *peak)
+		*peak = share;
 }
 
 void capture_get_stats(struct capture *c, struct capture_stats *ret_stats)
@@ -367,19 +374,19 @@ void capture_get_stats(struct capture *c, struct capture_stats *ret_stats)
 
 	*s = c->stats;
 	s->plan = c->plan;
-	s->fds = events_fd_count(c->events) + (unsigned)c->processes.count;
-	s->rings = events_slot_count(c->events) * 2;
+	s->fds = events_fd_count(c->events);
+	for (size_t i = 0; i < c->processes.count; i++)
+		s->fds += c->processes.list[i].pidfd >= 0;
+	s->rings = events_slot_count(c->events) * (events_ring_count(c->events) + 1);
 	s->ring_bytes = events_granted_bytes(c->events);
 	/* A loss is told by a record once there is room for one, by the count at once. */
 	s->lost = c->lost_records > c->lost_counted ? c->lost_records : c->lost_counted;
 	s->lost += c->lost_by_hardware;
 	for (unsigned i = 0; i < events_slot_count(c->events); i++) {
 		const struct slot *slot = events_slot(c->events, i);
-		double peak = peak_share(slot->samples);
 
-		if (peak_share(slot->sideband) > peak)
-			peak = peak_share(slot->sideband);
-		if (peak > s->ring_peak)
-			s->ring_peak = peak;
+		for (unsigned k = 0; k < events_ring_count(c->events); k++)
+			add_peak(slot->samples[k], &s->ring_peak);
+		add_peak(slot->sideband, &s->ring_peak);
 	}
 }

@@ -46,9 +46,10 @@ int tasks_open(struct capture *c, const struct target_processes *processes);
 int tasks_open_slots(struct capture *c, unsigned from_slot);
 /* The candidates that are not covered by now. */
 void tasks_adopt(struct capture *c);
-/* A sample of a thread that inherited the event of another: one of its own would count it twice. */
-void tasks_saw_inherited(
-	struct capture *c, const struct sample_head *head, const struct event_source *source);
+/* Looks for the sign that a thread has both an event of its own and one that it inherited; then its
+ * own one is closed. True: the sample is the second of the same occurrence. source may be NULL. */
+bool tasks_is_double(struct capture *c, unsigned slot, unsigned event,
+	const struct sample_head *head, const struct event_source *source);
 
 /* Descriptors of slots that were added since go into the epoll set. */
 int capture_watch_slots(struct capture *c);

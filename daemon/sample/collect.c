@@ -23,13 +23,24 @@ static void decoded_badly(struct capture *c, size_t len)
 	c->stats.malformed_bytes += len;
 }
 
+/* Whose sample it is, by its ring or by its id. -1: nobody's. */
+static int event_of(
+	const struct capture *c, const struct merge_source *s, const struct event_source *source)
+{
+	int sole = events_sole(c->events, s->index);
+
+	if (sole >= 0)
+		return sole;
+	return source ? (int)source->event : -1;
+}
+
 static void hand_out_sample(
-	struct round *r, const void *bytes, size_t len, const struct sample_head *head)
+	struct round *r, const struct merge_source *s, const struct sample_head *head)
 {
 	struct capture *c = r->c;
 	const struct event_source *source;
 	struct record record;
-	unsigned event;
+	int event;
 
 	/* By the pid alone: most samples of a CPU-wide event are of no interest. */
 	if (c->members && !members_has(c->members, head->pid)) {
@@ -37,20 +48,24 @@ static void hand_out_sample(
 		return;
 	}
 	source = events_find(c->events, head->id);
-	if (!source) {
+	event = event_of(c, s, source);
+	if (event < 0) {
 		c->stats.unknown++;
 		return;
 	}
-	event = source->event;
-	if (record_decode(bytes, len, &c->layouts[event], &record) < 0) {
-		decoded_badly(c, len);
+	if (tasks_is_double(c, s->slot, (unsigned)event, head, source)) {
+		c->stats.filtered++;
+		return;
+	}
+	if (record_decode(s->bytes, s->len, &c->layouts[event], &record) < 0) {
+		decoded_badly(c, s->len);
 		return;
 	}
 	if (!c->layouts[event].period)
 		record.sample.period = c->options.period;
-	tasks_saw_inherited(c, head, source);
+	record.sample.borrowed = !source;
 	c->stats.samples++;
-	r->sink->sample(r->sink->arg, &record.sample, event);
+	r->sink->sample(r->sink->arg, &record.sample, (unsigned)event);
 }
 
 static void hand_out_sideband(struct round *r, const struct sideband *s)
@@ -100,7 +115,7 @@ static void hand_out(struct round *r, const struct merge_source *s)
 
 	r->records++;
 	if (s->sampling && record_sample_head(s->bytes, s->len, &head))
-		hand_out_sample(r, s->bytes, s->len, &head);
+		hand_out_sample(r, s, &head);
 	else
 		hand_out_other(r, s);
 }
@@ -109,17 +124,21 @@ static void hand_out(struct round *r, const struct merge_source *s)
  * taken is then in the sideband rings, whose heads are taken after. */
 static int take_heads(struct capture *c)
 {
-	unsigned slots = events_slot_count(c->events);
+	unsigned slots = events_slot_count(c->events), rings = events_ring_count(c->events);
 	int r = 0;
 
 	for (unsigned i = 0; i < slots; i++)
-		ring_take_head(events_slot(c->events, i)->samples);
+		for (unsigned k = 0; k < rings; k++)
+			ring_take_head(events_slot(c->events, i)->samples[k]);
 	for (unsigned i = 0; i < slots; i++)
 		ring_take_head(events_slot(c->events, i)->sideband);
 	for (unsigned i = 0; i < slots && r == 0; i++) {
-		r = merge_add(c->merge, events_slot(c->events, i)->samples, true, i);
+		struct slot *slot = events_slot(c->events, i);
+
+		for (unsigned k = 0; k < rings && r == 0; k++)
+			r = merge_add(c->merge, slot->samples[k], true, i, k);
 		if (r == 0)
-			r = merge_add(c->merge, events_slot(c->events, i)->sideband, false, i);
+			r = merge_add(c->merge, slot->sideband, false, i, 0);
 	}
 	return r;
 }

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 
 #include "base/io.h"
 #include "base/map.h"
@@ -11,6 +12,7 @@
 #define SIDEBAND_EVENT     EVENTS_MAX
 #define RING_BYTES_FLOOR   ((size_t)256 << 10)
 #define RING_BYTES_CAP     ((size_t)8 << 20)
+#define CPU_BYTES_CAP      ((size_t)16 << 20) /* of all sample rings of a CPU */
 #define SIDEBAND_BYTES     ((size_t)128 << 10)
 #define SIDEBAND_BYTES_CPU ((size_t)512 << 10) /* of all that happens on the CPU */
 #define SIDEBAND_BYTES_MIN ((size_t)32 << 10)
@@ -38,6 +40,8 @@ struct events {
 	struct perf_event_attr attrs[EVENTS_MAX + 1];
 	bool lost_format; /* the kernel can count what was lost, by event */
 	size_t ring_bytes, sideband_bytes;
+	unsigned ring_count, ring_of[EVENTS_MAX];
+	int sole[EVENTS_MAX]; /* by ring */
 	unsigned failed;
 
 	struct slot *slots;
@@ -65,18 +69,52 @@ static size_t power_of_two(size_t at_least)
 	return size;
 }
 
+static bool is_shared(const struct event_spec *event)
+{
+	return !event->is_clock && !event->hardware;
+}
+
+/* Gives each event its ring; returns how many there are. */
+static unsigned share_out(
+	const struct capture_options *o, unsigned ring_of[EVENTS_MAX], int sole[EVENTS_MAX])
+{
+	unsigned rings = 0, common = EVENTS_MAX;
+
+	for (unsigned i = 0; i < o->event_count; i++) {
+		bool own = is_shared(&o->events[i]) || common == EVENTS_MAX;
+
+		ring_of[i] = own ? rings++ : common;
+		sole[ring_of[i]] = own ? (int)i : -1;
+		if (!is_shared(&o->events[i]))
+			common = ring_of[i];
+	}
+	return rings;
+}
+
+/* For a second of all events of the fullest ring: under load the reader may lose its turn for long.
+ */
+static size_t bytes_by_rate(const struct capture_options *o, size_t record)
+{
+	unsigned ring_of[EVENTS_MAX], rings, clocks = 0;
+	uint64_t rate = o->freq_hz ? o->freq_hz : COUNTED_RATE_HZ, second;
+	int sole[EVENTS_MAX];
+	size_t bytes;
+
+	rings = share_out(o, ring_of, sole);
+	for (unsigned i = 0; i < o->event_count; i++)
+		clocks += !is_shared(&o->events[i]);
+	second = rate * (clocks ? clocks : 1) * record;
+	bytes = second > RING_BYTES_CAP ? RING_BYTES_CAP : power_of_two(second);
+	while (bytes > RING_BYTES_FLOOR && rings > 1 && bytes * rings > CPU_BYTES_CAP)
+		bytes /= 2;
+	return bytes < RING_BYTES_FLOOR ? RING_BYTES_FLOOR : bytes;
+}
+
 int events_ring_bytes(const struct capture_options *options, size_t *ret_bytes)
 {
 	size_t record = record_sample_max(options->stack, options->stack_bytes, 0);
-	uint64_t rate = options->freq_hz ? options->freq_hz : COUNTED_RATE_HZ;
-	uint64_t second = rate * options->event_count * record;
-	size_t bytes = options->ring_bytes;
+	size_t bytes = options->ring_bytes ? options->ring_bytes : bytes_by_rate(options, record);
 
-	if (bytes == 0) {
-		bytes = second > RING_BYTES_CAP ? RING_BYTES_CAP : power_of_two(second);
-		if (bytes < RING_BYTES_FLOOR)
-			bytes = RING_BYTES_FLOOR;
-	}
 	if (bytes < page_bytes() || (bytes & (bytes - 1)) != 0)
 		return -EINVAL;
 	if (bytes < record)
@@ -124,6 +162,7 @@ int events_new(struct broker *b, const struct capture_options *options, enum cap
 		r = map_new(64, &e->own);
 	if (r < 0)
 		return r;
+	e->ring_count = share_out(options, e->ring_of, e->sole);
 	e->sideband_bytes = plan == CAPTURE_CPU ? SIDEBAND_BYTES_CPU : SIDEBAND_BYTES;
 	make_attrs(e);
 	*ret_events = MOVE(e);
@@ -138,12 +177,25 @@ static void close_fd(struct events *e, int *fd)
 	e->open_count--;
 }
 
+static void close_anchors(struct events *e, struct slot *s)
+{
+	for (unsigned i = 0; i <= EVENTS_MAX; i++)
+		close_fd(e, &s->anchors[i]);
+}
+
 static void slot_unmap(struct events *e, struct slot *s)
 {
-	ring_free(MOVE(s->samples));
+	for (unsigned i = 0; i < EVENTS_MAX; i++)
+		ring_free(MOVE(s->samples[i]));
 	ring_free(MOVE(s->sideband));
-	close_fd(e, &s->anchors[0]);
-	close_fd(e, &s->anchors[1]);
+	close_anchors(e, s);
+}
+
+static void slot_init(struct slot *s, unsigned cpu)
+{
+	*s = (struct slot){.cpu = cpu, .sentinel = -1};
+	for (unsigned i = 0; i <= EVENTS_MAX; i++)
+		s->anchors[i] = -1;
 }
 
 void events_free(struct events *e)
@@ -189,9 +241,11 @@ static int map_slots(struct events *e, struct slot *slots, unsigned count)
 	for (unsigned i = 0; i < count && r == 0; i++) {
 		struct slot *s = &slots[i];
 
-		r = map_ring(e, s->cpu, e->ring_bytes, &s->anchors[0], &s->samples);
+		for (unsigned k = 0; k < e->ring_count && r == 0; k++)
+			r = map_ring(e, s->cpu, e->ring_bytes, &s->anchors[k], &s->samples[k]);
 		if (r == 0)
-			r = map_ring(e, s->cpu, e->sideband_bytes, &s->anchors[1], &s->sideband);
+			r = map_ring(e, s->cpu, e->sideband_bytes, &s->anchors[SIDEBAND_EVENT],
+				&s->sideband);
 	}
 	for (unsigned i = 0; i < count && r < 0; i++)
 		slot_unmap(e, &slots[i]);
@@ -223,7 +277,7 @@ int events_add_cpus(struct events *e, const unsigned *cpus, unsigned count)
 	e->slots = slots;
 	slots += e->slot_count;
 	for (unsigned i = 0; i < count; i++)
-		slots[i] = (struct slot){.cpu = cpus[i], .anchors = {-1, -1}, .sentinel = -1};
+		slot_init(&slots[i], cpus[i]);
 	do {
 		r = map_slots(e, slots, count);
 	} while (r == -EPERM && halve(e));
@@ -237,9 +291,11 @@ static int event_id(int fd, uint64_t *ret_id)
 	return ioctl(fd, PERF_EVENT_IOC_ID, ret_id) < 0 ? -errno : 0;
 }
 
-static int redirect(const struct slot *s, int fd, bool sideband)
+static int redirect(const struct events *e, const struct slot *s, int fd, unsigned event)
 {
-	return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, s->anchors[sideband]) < 0 ? -errno : 0;
+	unsigned ring = event == SIDEBAND_EVENT ? SIDEBAND_EVENT : e->ring_of[event];
+
+	return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, s->anchors[ring]) < 0 ? -errno : 0;
 }
 
 static uint64_t own_key(pid_t tid, unsigned slot, unsigned event)
@@ -316,7 +372,7 @@ static int open_event(struct events *e, unsigned slot, pid_t tid, unsigned event
 	if (r < 0)
 		return r;
 	e->open_count++;
-	r = redirect(s, entry.fd, event == SIDEBAND_EVENT);
+	r = redirect(e, s, entry.fd, event);
 	if (r == 0)
 		r = event_id(entry.fd, &entry.id);
 	if (r == 0)
@@ -490,18 +546,28 @@ int events_start(struct events *e)
 	return r;
 }
 
+/* A CPU that was interrupted by the disabling, after it had counted an occurrence and before it had
+ * written the sample, finishes that first; with the event closed the sample would go nowhere, and
+ * be missed. */
+static void let_writers_finish(void)
+{
+	struct timespec pause = {.tv_nsec = 2000000};
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, &pause) == EINTR)
+		;
+}
+
 void events_stop(struct events *e)
 {
-	/* All stop before the first is read, so that they end at about the same time. */
 	for (size_t i = 0; i < e->fd_count; i++)
 		if (e->fds[i].fd >= 0 && e->fds[i].source.event != SIDEBAND_EVENT)
 			ioctl(e->fds[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+	let_writers_finish();
 	for (size_t i = 0; i < e->fd_count; i++)
 		end_event(e, i);
 	for (unsigned i = 0; i < e->slot_count; i++) {
 		close_fd(e, &e->slots[i].sentinel);
-		close_fd(e, &e->slots[i].anchors[0]);
-		close_fd(e, &e->slots[i].anchors[1]);
+		close_anchors(e, &e->slots[i]);
 		e->slots[i].open = false;
 	}
 }
@@ -522,6 +588,7 @@ bool events_drop_own(struct events *e, pid_t tid, unsigned cpu, unsigned event)
 
 	if (slot < 0 || !map_get(e->own, own_key(tid, (unsigned)slot, event), &index))
 		return false;
+	e->fds[index].source.dropped = true;
 	end_event(e, index);
 	return true;
 }
@@ -551,6 +618,21 @@ void events_read_counts(struct events *e, uint64_t counted[EVENTS_MAX], uint64_t
 		counted[f->source.event] += count;
 		*ret_lost += lost;
 	}
+}
+
+unsigned events_ring_count(const struct events *e)
+{
+	return e->ring_count;
+}
+
+int events_sole(const struct events *e, unsigned ring)
+{
+	return e->sole[ring];
+}
+
+bool events_is_shared(const struct events *e, unsigned event)
+{
+	return is_shared(&e->options->events[event]);
 }
 
 unsigned events_slot_count(const struct events *e)

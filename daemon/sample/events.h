@@ -1,8 +1,13 @@
 /* The perf descriptors of one capture and the rings they write to. Sampler thread.
  *
- * A CPU has two rings: one for the samples of all its events, one for the sideband. Each ring
- * belongs to an anchor, a dummy event on the broker's own process, so that it outlives threads,
- * cgroups and a CPU that goes away; all other events are redirected into it. */
+ * A CPU has a ring for the sideband and one or more for samples. Each ring belongs to an anchor, a
+ * dummy event on the broker's own process, so that it outlives threads, cgroups and a CPU that goes
+ * away; all other events are redirected into it.
+ *
+ * Kernels from about 6.2 on prepare the sample of a software event once for all events of that kind
+ * that are hit: the id in it is that of the first, which may be another session's. So where there
+ * are several events, each of those has a ring of its own, which tells whose a sample is. Clocks
+ * and hardware events are not concerned and share a ring. */
 #ifndef PFL_SAMPLE_EVENTS_H
 #define PFL_SAMPLE_EVENTS_H
 
@@ -22,9 +27,13 @@
 
 struct slot {
 	unsigned cpu;
-	int anchors[2]; /* of the sample ring, of the sideband ring */
-	struct ring *samples, *sideband;
-	bool open; /* CPU-wide and cgroup plans: its events are open */
+	int anchors[EVENTS_MAX + 1]; /* of the sample rings, then of the sideband's */
+	struct ring *samples[EVENTS_MAX], *sideband;
+	struct last_sample {
+		uint64_t t_ns;
+		pid_t tid;
+	} last[EVENTS_MAX]; /* for tasks_is_double() */
+	bool open;          /* CPU-wide and cgroup plans: its events are open */
 	int sentinel;
 	uint64_t sentinel_ns;
 };
@@ -33,6 +42,7 @@ struct slot {
 struct event_source {
 	pid_t tid;      /* the thread it was opened for; 0: CPU-wide or cgroup */
 	unsigned event; /* index into options.events */
+	bool dropped;   /* by events_drop_own(): counted by another's as well */
 };
 
 struct events;
@@ -81,6 +91,12 @@ void events_reap(struct events *e);
 /* Reads the kernel's counts: of each event, and of what found no room in the rings. */
 void events_read_counts(struct events *e, uint64_t counted[EVENTS_MAX], uint64_t *ret_lost);
 
+/* Sample rings of each CPU. */
+unsigned events_ring_count(const struct events *e);
+/* The event that has the ring to itself; -1: several share it, and the id in a sample tells. */
+int events_sole(const struct events *e, unsigned ring);
+/* An event whose samples the kernel may prepare for several at once. */
+bool events_is_shared(const struct events *e, unsigned event);
 unsigned events_slot_count(const struct events *e);
 struct slot *events_slot(struct events *e, unsigned slot);
 /* -1: no slot has that CPU. */

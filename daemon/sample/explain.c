@@ -49,6 +49,18 @@ static int explain_rate(struct broker *b, const struct capture_options *o, struc
 	return -EINVAL;
 }
 
+static bool has_twice(const struct capture_options *o, const char **ret_name)
+{
+	for (unsigned i = 0; i < o->event_count; i++) {
+		*ret_name = o->events[i].name;
+		for (unsigned k = 0; k < i; k++)
+			if (o->events[k].type == o->events[i].type &&
+				o->events[k].config == o->events[i].config)
+				return true;
+	}
+	return false;
+}
+
 static int explain_sizes(const struct capture_options *o, struct buf *message)
 {
 	size_t bytes;
@@ -92,6 +104,10 @@ int explain_options(struct broker *b, const struct target_spec *target,
 		what = "The path of a cgroup begins with a slash, at the root of the hierarchy.";
 	if (what) {
 		buf_append_str(message, what);
+		return -EINVAL;
+	}
+	if (has_twice(options, &what)) {
+		buf_printf(message, "The event %s is asked for twice.", what);
 		return -EINVAL;
 	}
 	r = explain_rate(b, options, message);

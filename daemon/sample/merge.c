@@ -6,7 +6,7 @@
 #include "daemon/sample/ring.h"
 
 /* A stamp further ahead of the round than this is nonsense, and must not stop its ring for ever. */
-#define NONSENSE_NS (UINT64_C(60) * 1000000000)
+#define NONSENSE_NS UINT64_C(1000000000)
 
 /* heap[0 .. count) of indexes into sources, which all stand at a record; the earliest one first. */
 struct merge {
@@ -121,14 +121,14 @@ static int grow(struct merge *m)
 	return 0;
 }
 
-int merge_add(struct merge *m, struct ring *ring, bool sampling, unsigned slot)
+int merge_add(struct merge *m, struct ring *ring, bool sampling, unsigned slot, unsigned index)
 {
 	int r = m->source_count < m->cap ? 0 : grow(m);
 
 	if (r < 0)
 		return r;
-	m->sources[m->source_count++] =
-		(struct merge_source){.ring = ring, .sampling = sampling, .slot = slot};
+	m->sources[m->source_count++] = (struct merge_source){
+		.ring = ring, .sampling = sampling, .slot = slot, .index = index};
 	return 0;
 }
 

@@ -25,8 +25,12 @@ struct sample {
 	uint32_t cpu;
 	uint64_t id; /* of the event, as PERF_EVENT_IOC_ID */
 	uint64_t ip;
-	uint64_t period;              /* the weight */
-	bool kernel_ip;               /* the CPU was in the kernel */
+	uint64_t period; /* the weight */
+	bool kernel_ip;  /* the CPU was in the kernel */
+	/* Prepared by the kernel for another event of the same kind (see events.h): the id is that
+	 * one's, and user_chain is missing if that one does without. record_decode() leaves it
+	 * false. */
+	bool borrowed;
 	const uint64_t *kernel_chain; /* innermost first; the context marks are left out */
 	uint32_t kernel_count;
 	const uint64_t *user_chain; /* the kernel's frame-pointer walk; none for STACK_DWARF */
@@ -84,7 +88,8 @@ struct record_layout {
 	bool period; /* attr_has_period(); without it a sample's period is 0 */
 };
 
-/* bytes: one whole record, aligned to 8. -EBADMSG: malformed. */
+/* bytes: one whole record, aligned to 8. -EBADMSG: malformed. A sample may be longer than what is
+ * in it: one that was prepared for an event with more to say. */
 int record_decode(const void *bytes, size_t len, const struct record_layout *layout,
 	struct record *ret_record);
 /* The time stamp alone, for merging; 0: none. */

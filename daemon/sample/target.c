@@ -13,7 +13,7 @@
 /* Pidfds come out of the same budget as events: a long list does without. */
 #define PINNED_MAX 256
 
-void processes_done(struct target_processes *p)
+void target_processes_done(struct target_processes *p)
 {
 	for (size_t i = 0; i < p->count; i++)
 		if (p->list[i].pidfd >= 0)
@@ -159,7 +159,8 @@ int target_plan(const struct target_spec *target, const struct capture_options *
 	struct buf *message)
 {
 	uint64_t threads = count_threads(processes), per_cpu = options->event_count + 1;
-	uint64_t task_fds = cpus * (2 + threads * per_cpu), cpu_fds = cpus * (3 + per_cpu);
+	/* Each event, and the sideband, may have a ring with an anchor. */
+	uint64_t task_fds = cpus * (1 + threads) * per_cpu, cpu_fds = cpus * (2 * per_cpu + 1);
 	bool task_fits = task_fds <= options->fd_budget;
 
 	if (!options->allow_cpu_wide && target->kind == TARGET_ALL) {
@@ -203,7 +204,7 @@ static bool pidfd_has_ended(int pidfd)
 	return poll(&p, 1, 0) > 0 && (p.revents & POLLIN) != 0;
 }
 
-int processes_pin(struct broker *b, struct target_processes *p, struct buf *message)
+int target_processes_pin(struct broker *b, struct target_processes *p, struct buf *message)
 {
 	for (size_t i = 0; i < p->count && i < PINNED_MAX; i++)
 		p->list[i].pidfd = (int)syscall(SYS_pidfd_open, p->list[i].pid, 0);
@@ -220,7 +221,7 @@ int processes_pin(struct broker *b, struct target_processes *p, struct buf *mess
 	return 0;
 }
 
-bool processes_are_gone(struct broker *b, struct target_processes *p)
+bool target_processes_are_gone(struct broker *b, struct target_processes *p)
 {
 	bool all = true;
 

@@ -57,7 +57,7 @@ struct target_processes {
 	size_t count, cap;
 };
 
-void processes_done(struct target_processes *p);
+void target_processes_done(struct target_processes *p);
 
 /* TARGET_PIDS: each of the pids, or -ESRCH (no such process, a zombie, a thread's number), -EACCES
  * (another user's), with a sentence. TARGET_COMMAND, TARGET_CGROUP: those there are, perhaps none;
@@ -70,8 +70,8 @@ int target_plan(const struct target_spec *target, const struct capture_options *
 	struct buf *message);
 /* Pins them, so that their end is seen and another of the same pid is not taken for them. -ESRCH:
  * one was gone already, with a sentence. */
-int processes_pin(struct broker *b, struct target_processes *p, struct buf *message);
+int target_processes_pin(struct broker *b, struct target_processes *p, struct buf *message);
 /* True when all are gone. Of one without a pidfd /proc is asked. */
-bool processes_are_gone(struct broker *b, struct target_processes *p);
+bool target_processes_are_gone(struct broker *b, struct target_processes *p);
 
 #endif

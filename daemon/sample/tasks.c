@@ -178,12 +178,27 @@ void tasks_adopt(struct capture *c)
 	}
 	if (found->count > 0)
 		events_start(c->events);
-	processes_done(found);
+	target_processes_done(found);
 }
 
-void tasks_saw_inherited(
-	struct capture *c, const struct sample_head *head, const struct event_source *source)
+bool tasks_is_double(struct capture *c, unsigned slot, unsigned event,
+	const struct sample_head *head, const struct event_source *source)
 {
-	if (c->late_threads && source->tid != head->tid)
-		events_drop_own(c->events, head->tid, head->cpu, source->event);
+	struct last_sample *last = &events_slot(c->events, slot)->last[event], before = *last;
+
+	if (!c->late_threads)
+		return false;
+	*last = (struct last_sample){head->t_ns, head->tid};
+	/* Prepared once for both events, so the stamp is the same to the nanosecond. */
+	if (events_is_shared(c->events, event)) {
+		if (before.t_ns != head->t_ns || before.tid != head->tid)
+			return false;
+		events_drop_own(c->events, head->tid, head->cpu, event);
+		return true;
+	}
+	if (!source)
+		return false;
+	if (source->tid != head->tid)
+		events_drop_own(c->events, head->tid, head->cpu, event);
+	return source->dropped;
 }

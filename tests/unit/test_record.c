@@ -195,12 +195,33 @@ static void nonsense_in_the_user_part_is_refused(void **state)
 	put(&rec, 3); /* no such abi */
 	put(&rec, 0);
 	assert_int_equal(decode(&dwarf), -EBADMSG);
+}
 
+static void a_sample_prepared_for_another_event(void **state)
+{
+	size_t len;
+
+	/* Longer than what this event asked for. */
 	put_sample(&rec, 0, T, 42, 43, 7);
 	put(&rec, 1);
-	put(&rec, 0);
-	put(&rec, 0); /* a word too many */
-	assert_int_equal(decode(&fp), -EBADMSG);
+	put_chain(PERF_CONTEXT_USER, 0x401000, 0, 0, 0);
+	put(&rec, 0xdead);
+	put(&rec, 0xbeef);
+	len = put_end(&rec);
+	assert_int_equal(record_decode(rec.words, len, &fp, &got), 0);
+	assert_int_equal(got.sample.user_count, 1);
+	assert_false(got.sample.borrowed);
+
+	/* With a chain of the user's side that was not asked for. */
+	put_sample(&rec, 0, T, 42, 43, 7);
+	put(&rec, 1);
+	put_chain(PERF_CONTEXT_KERNEL, 0xffffffff81000001, PERF_CONTEXT_USER, 0x401000, 0);
+	put_regs();
+	put_stack(4, 32);
+	assert_int_equal(decode(&dwarf), 0);
+	assert_null(got.sample.user_chain);
+	assert_int_equal(got.sample.user_count, 0);
+	assert_int_equal(got.sample.kernel_count, 1);
 }
 
 static void a_mapping(void **state)
@@ -391,6 +412,7 @@ int main(void)
 		cmocka_unit_test(marks_of_other_contexts_hide_what_follows),
 		cmocka_unit_test(lengths_beyond_the_record_are_refused),
 		cmocka_unit_test(nonsense_in_the_user_part_is_refused),
+		cmocka_unit_test(a_sample_prepared_for_another_event),
 		cmocka_unit_test(a_mapping),
 		cmocka_unit_test(a_mapping_past_the_end_of_memory_is_refused),
 		cmocka_unit_test(a_mapping_with_a_build_id_has_no_inode),
