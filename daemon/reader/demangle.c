@@ -20,7 +20,8 @@ static void take(const char *text, size_t len, void *arg)
 
 	if (len >= DEMANGLE_OUT_MAX - s->len)
 		longjmp(s->full, 1);
-	memcpy(s->out + s->len, text, len);
+	if (len > 0) /* text may be NULL then */
+		memcpy(s->out + s->len, text, len);
 	s->len += len;
 }
 

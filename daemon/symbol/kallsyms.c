@@ -169,7 +169,8 @@ static void keep_one_for_each_address(struct kallsyms *k)
 {
 	size_t kept = 0;
 
-	qsort(k->symbols, k->count, sizeof(*k->symbols), by_addr);
+	if (k->count > 0)
+		qsort(k->symbols, k->count, sizeof(*k->symbols), by_addr);
 	for (size_t i = 0; i < k->count; i++) {
 		struct symbol *last = kept ? &k->symbols[kept - 1] : NULL;
 		if (!last || last->addr != k->symbols[i].addr)
