@@ -4,20 +4,17 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define STEPS_MAX  (400u << 20)
 #define DEPTH_MAX  256 /* of nested entries; compilers stay below some forty */
 #define SCOPES_MAX (4u << 20)
 #define UNITS_MAX  (1u << 20)
 
-int dwarf_open(
-	struct dwarf *d, Elf *elf, const uint64_t *addrs, uint32_t count, uint64_t deadline_cpu_ns)
+int dwarf_open(struct dwarf *d, Elf *elf, const uint64_t *addrs, uint32_t count)
 {
 	memset(d, 0, sizeof(*d));
 	d->addrs = addrs;
 	d->count = count;
-	d->deadline_cpu_ns = deadline_cpu_ns;
 	d->unit_of = calloc(count ? count : 1, sizeof(*d->unit_of));
 	d->scope_of = malloc((count ? count : 1) * sizeof(*d->scope_of));
 	if (!d->unit_of || !d->scope_of) {
@@ -47,15 +44,12 @@ void dwarf_done(struct dwarf *d)
 /* Counts work; false when it has to end here. */
 static bool step(struct dwarf *d, uint64_t n)
 {
-	struct timespec t;
 	uint64_t before = d->steps >> 12;
 
 	d->steps += n;
 	if (d->cut || d->steps > STEPS_MAX)
 		d->cut = true;
-	else if (d->deadline_cpu_ns && d->steps >> 12 != before &&
-		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) == 0 &&
-		(uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec > d->deadline_cpu_ns)
+	else if (d->steps >> 12 != before && deadline_over(&d->scopes_until))
 		d->cut = true;
 	return !d->cut;
 }
@@ -334,8 +328,12 @@ void dwarf_line(struct dwarf *d, uint32_t i, const char **ret_file, uint32_t *re
 
 	*ret_file = "";
 	*ret_line = 0;
-	if (d->unit_of[i] == 0)
+	if (d->unit_of[i] == 0 || d->lines_over)
 		return;
+	if (i % 64 == 0 && deadline_over(&d->lines_until)) {
+		d->lines_over = d->cut = true;
+		return;
+	}
 	line = dwarf_getsrc_die(&d->units[d->unit_of[i] - 1], d->addrs[i]);
 	if (!line)
 		return;

@@ -6,6 +6,7 @@
 #include <elfutils/libdw.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "daemon/reader/deadline.h"
 
 #define DWARF_NO_SCOPE UINT32_MAX
 
@@ -29,14 +30,15 @@ struct dwarf {
 	struct dwarf_scope *scopes;
 	uint32_t scope_count, scope_room;
 	uint64_t steps;
-	bool any_unit;            /* there is at least one that libdw can read */
-	uint64_t deadline_cpu_ns; /* of this process; 0: none */
-	bool cut;                 /* the deadline or a cap was reached: some scopes are missing */
+	bool any_unit; /* there is at least one that libdw can read */
+	struct deadline scopes_until, lines_until;
+	bool cut; /* a deadline or a cap was reached: some scopes or lines are missing */
+	bool lines_over;
 };
 
-/* elf: of the file with the debug sections, lent. -EBADMSG: libdw refuses them. */
-int dwarf_open(
-	struct dwarf *d, Elf *elf, const uint64_t *addrs, uint32_t count, uint64_t deadline_cpu_ns);
+/* elf: of the file with the debug sections, lent. Without deadlines, which may be set before the
+ * other calls. -EBADMSG: libdw refuses them. */
+int dwarf_open(struct dwarf *d, Elf *elf, const uint64_t *addrs, uint32_t count);
 void dwarf_done(struct dwarf *d);
 /* Fills in unit_of and scope_of. */
 int dwarf_find_scopes(struct dwarf *d);

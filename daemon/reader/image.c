@@ -427,6 +427,40 @@ bool image_has_dwarf(const struct image *img)
 		image_section(img, ".zdebug_info", &sh) != NULL;
 }
 
+/* Bytes that a section states to unpack to; 0: it is not packed, or not in a way that we know. */
+static uint64_t unpacked_bytes(const struct image *img, Elf_Scn *scn, const GElf_Shdr *sh)
+{
+	const uint8_t *b = image_section_bytes(img, sh);
+	uint64_t size = 0;
+	GElf_Chdr ch;
+
+	if (sh->sh_flags & SHF_COMPRESSED)
+		return gelf_getchdr(scn, &ch) ? ch.ch_size : 0;
+	/* The old form: "ZLIB" and the size, big-endian. */
+	if (strncmp(image_section_name(img, sh), ".zdebug_", 8) != 0 || !b || sh->sh_size < 12)
+		return 0;
+	for (int i = 4; i < 12; i++)
+		size = size << 8 | b[i];
+	return size;
+}
+
+/* Compilers' sections become a third to a tenth; a thousandth is a trap that costs seconds to
+ * unpack. */
+#define PACKED_RATIO_MAX   64
+#define PACKED_SMALL_BYTES (4u << 20)
+
+bool image_dwarf_is_plausible(const struct image *img)
+{
+	GElf_Shdr sh;
+
+	for (Elf_Scn *s = NULL; (s = elf_nextscn(img->elf, s)) != NULL;) {
+		uint64_t bytes = gelf_getshdr(s, &sh) ? unpacked_bytes(img, s, &sh) : 0;
+		if (bytes > PACKED_SMALL_BYTES && bytes / PACKED_RATIO_MAX > sh.sh_size)
+			return false;
+	}
+	return true;
+}
+
 Elf *image_debugdata(const struct image *img, int *ret_fd)
 {
 	AUTO(close_auto) int fd = -1;

@@ -55,6 +55,8 @@ bool image_debuglink(const struct image *img, char *name, size_t name_bytes, uin
 bool image_debug_matches(const struct image *img, const struct image *debug);
 /* Sections of DWARF, compressed or not. */
 bool image_has_dwarf(const struct image *img);
+/* Each of its debug sections unpacks to a size that honest ones could have. */
+bool image_dwarf_is_plausible(const struct image *img);
 /* The ELF file packed in .gnu_debugdata; NULL: none. *ret_fd must outlive it. */
 Elf *image_debugdata(const struct image *img, int *ret_fd);
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -71,7 +70,8 @@ static int find_symbols(struct job *j)
 	int r = symtab_init(&j->symbols, &j->img, j->addrs, j->req->addr_count);
 
 	if (r == 0)
-		r = symtab_add(&j->symbols, j->has_debug ? &j->debug : NULL);
+		r = symtab_add(&j->symbols, j->has_debug ? &j->debug : NULL,
+			!(j->req->flags & READER_WITHOUT_PACKED));
 	if (r < 0)
 		return r;
 	symtab_finish(&j->symbols);
@@ -106,12 +106,15 @@ static int find_stubs(struct job *j)
 	return 0;
 }
 
-static uint64_t cpu_now_ns(void)
+/* Half of the time for the entries, and another quarter for the lines. */
+static void set_deadlines(struct job *j)
 {
-	struct timespec t;
+	uint64_t wall_ns = READER_WALL_SECONDS * 1000000000ull;
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	if (!j->cpu_ns)
+		return;
+	j->dwarf.scopes_until = deadline_in(j->cpu_ns / 2, wall_ns / 2);
+	j->dwarf.lines_until = deadline_in(j->cpu_ns / 4 * 3, wall_ns / 4 * 3);
 }
 
 /* Symbols are still worth having where the DWARF is not. */
@@ -125,18 +128,18 @@ static int find_inlines(struct job *j)
 	j->flags |= READER_FLAG_HAS_DWARF;
 	if (j->req->op != READER_INLINES)
 		return 0;
-	r = dwarf_open(&j->dwarf, from->elf, j->addrs, j->req->addr_count,
-		j->cpu_ns ? cpu_now_ns() + j->cpu_ns : 0);
+	r = image_dwarf_is_plausible(from)
+		? dwarf_open(&j->dwarf, from->elf, j->addrs, j->req->addr_count)
+		: -EBADMSG;
 	if (r == -EBADMSG)
 		j->flags |= READER_FLAG_DWARF_BROKEN;
 	if (r < 0)
 		return r == -EBADMSG ? 0 : r;
 	j->has_dwarf = true;
+	set_deadlines(j);
 	r = dwarf_find_scopes(&j->dwarf);
 	if (!j->dwarf.any_unit)
 		j->flags |= READER_FLAG_DWARF_BROKEN;
-	if (j->dwarf.cut)
-		j->flags |= READER_FLAG_DWARF_CUT;
 	return r;
 }
 
@@ -224,6 +227,8 @@ static int put_answer(struct job *j, struct reader_reply *reply)
 			stub = &j->stubs[next];
 		put_address(j, i, stub);
 	}
+	if (j->dwarf.cut)
+		j->flags |= READER_FLAG_DWARF_CUT;
 	return answer_to_memfd(&j->out, &reply->fd, &reply->head.bytes);
 }
 
@@ -328,7 +333,7 @@ static int serve_one(int sock, unsigned cpu_seconds)
 		return n < 0 ? (int)n : -EPIPE;
 	set_timers(cpu_seconds, READER_WALL_SECONDS);
 	if ((size_t)n == sizeof(req))
-		reader_handle(&req, fds, fd_count, cpu_seconds * 500000000ull, &reply);
+		reader_handle(&req, fds, fd_count, cpu_seconds * 1000000000ull, &reply);
 	else
 		reply = (struct reader_reply){
 			.head = {.version = READER_VERSION, .status = -EINVAL}, .fd = -1};

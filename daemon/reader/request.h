@@ -13,8 +13,8 @@ struct reader_reply {
 	int fd; /* the answer's memfd, the caller's to close; -1: none */
 };
 
-/* fds stay the caller's. cpu_ns: what may be spent on DWARF, of this process' time; 0: no end. A
- * refusal is a reply too: with a negative status. */
+/* fds stay the caller's. cpu_ns: what the request may spend of this process' time: DWARF is left
+ * when a part of it is gone; 0: no end. A refusal is a reply too: with a negative status. */
 void reader_handle(const struct reader_request *req, const int *fds, size_t fd_count,
 	uint64_t cpu_ns, struct reader_reply *reply);
 

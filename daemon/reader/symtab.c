@@ -261,7 +261,7 @@ static int add_dynamic(struct symtab *t)
 	return add_table(t, &tab);
 }
 
-int symtab_add(struct symtab *t, const struct image *debug)
+int symtab_add(struct symtab *t, const struct image *debug, bool packed)
 {
 	int r;
 
@@ -272,7 +272,7 @@ int symtab_add(struct symtab *t, const struct image *debug)
 		r = add_dynamic(t);
 	if (r == 0 && debug && debug->has_sections)
 		r = add_all_of_type(t, debug->elf, SHT_SYMTAB);
-	if (r == 0 && !t->debugdata)
+	if (r == 0 && packed && !t->debugdata)
 		t->debugdata = image_debugdata(t->img, &t->debugdata_fd);
 	if (r == 0 && t->debugdata) {
 		t->has_debugdata = true;

@@ -33,7 +33,7 @@ int symtab_init(struct symtab *t, const struct image *img, const uint64_t *addrs
 void symtab_done(struct symtab *t);
 /* Adds the tables of the file, and of its debug file (or NULL). -EBADMSG: made to be slow. -ENOMEM.
  */
-int symtab_add(struct symtab *t, const struct image *debug);
+int symtab_add(struct symtab *t, const struct image *debug, bool packed);
 /* After all were added: code without a size gets its owner. */
 void symtab_finish(struct symtab *t);
 /* The symbol that owns addr by its stated size, or NULL: by a scan of all tables. For single

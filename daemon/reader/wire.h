@@ -6,17 +6,32 @@
 
 #include <stdint.h>
 
-#define READER_VERSION      1
-#define READER_ADDRS_MAX    65536
-#define READER_ANSWER_MAX   (256u << 20)
-#define READER_WALL_SECONDS 3 /* a request that takes longer ends the reader */
+#define READER_VERSION    1
+#define READER_ADDRS_MAX  65536
+#define READER_ANSWER_MAX (256u << 20)
+/* A request that takes longer ends the reader, as one does that takes too much processor time. The
+ * engine waits a little longer still. On a busy machine, or from a slow disk, an honest file needs
+ * some seconds. */
+#define READER_WALL_SECONDS 8
 
 enum reader_op {
 	READER_PING = 1,
-	READER_SYMBOLS,   /* fd 0: the file; fd 1 (optional): its debug file. addresses -> names */
-	READER_INLINES,   /* the same with file, line and inline frames from DWARF */
-	READER_DEBUGLINK, /* fd 0: the file -> build id, .gnu_debuglink name and CRC. With a debug
-			   * file as fd 1 the flags say whether it belongs to the first */
+	/* fd 0: the file; fd 1 (optional): its debug file. Addresses to names. */
+	READER_SYMBOLS,
+	/* The same with file, line and inline frames from DWARF. */
+	READER_INLINES,
+	/* fd 0: the file. Its build id, .gnu_debuglink name and CRC. With a debug file as fd 1 the
+	 * flags say whether it belongs to the first. */
+	READER_DEBUGLINK,
+};
+
+enum reader_with {
+	/* The second descriptor is a debug file. */
+	READER_WITH_DEBUG = 1,
+	/* Names as in the file: for one whose names kill the demangler. */
+	READER_WITH_RAW_NAMES = 2,
+	/* Leave .gnu_debugdata alone. */
+	READER_WITHOUT_PACKED = 4,
 };
 
 /* The request: this header in the message; fds = file, [debug file], [addresses: a memfd of
@@ -25,12 +40,22 @@ struct reader_request {
 	uint32_t version;
 	uint32_t op;
 	uint32_t addr_count;
-	uint32_t flags; /* READER_WITH_… */
+	uint32_t flags; /* enum reader_with */
 };
-#define READER_WITH_DEBUG 1u /* the second descriptor is a debug file */
-#define READER_WITH_RAW_NAMES                                              \
-	2u /* names as in the file: for one whose names kill the demangler \
-	    */
+
+enum reader_flag {
+	READER_FLAG_HAS_SYMTAB = 1,
+	/* There is a readable .gnu_debugdata. */
+	READER_FLAG_HAS_DEBUGDATA = 2,
+	/* There are debug sections. */
+	READER_FLAG_HAS_DWARF = 4,
+	/* Debug sections that libdw refuses (e.g. zstd-compressed). */
+	READER_FLAG_DWARF_BROKEN = 8,
+	/* The given debug file is of another build: not used. */
+	READER_FLAG_DEBUG_MISMATCH = 16,
+	/* Not all of the DWARF was read: too much of it for the time. */
+	READER_FLAG_DWARF_CUT = 32,
+};
 
 /* The answer header in the message; status < 0: a negative errno, no memfd. Else one memfd, sealed
  * against writing and shrinking, except for READER_PING, which has none. */
@@ -38,15 +63,9 @@ struct reader_answer {
 	uint32_t version;
 	int32_t status;
 	uint64_t bytes; /* of the memfd */
-	uint32_t flags; /* READER_FLAG_… */
+	uint32_t flags; /* enum reader_flag */
 	uint32_t reserved;
 };
-#define READER_FLAG_HAS_SYMTAB     1u
-#define READER_FLAG_HAS_DEBUGDATA  2u /* there is a readable .gnu_debugdata */
-#define READER_FLAG_HAS_DWARF      4u /* there are debug sections */
-#define READER_FLAG_DWARF_BROKEN   8u /* debug sections that libdw refuses (e.g. zstd-compressed) */
-#define READER_FLAG_DEBUG_MISMATCH 16u /* the given debug file is of another build: not used */
-#define READER_FLAG_DWARF_CUT      32u /* not all of the DWARF was read: too much of it for the time */
 
 /* The memfd: struct reader_names, then addr_count+1 u32 starts (frames of address i are
  * [starts[i], starts[i+1])), padded to 8 bytes, then frame_count struct reader_frame, then string
@@ -58,13 +77,13 @@ struct reader_names {
 	uint32_t string_bytes;
 	uint32_t reserved;
 };
+
 struct reader_frame {
-	uint32_t name; /* demangled */
-	uint32_t file; /* "" unless READER_INLINES found it */
-	uint32_t
-		line; /* 0: unknown. Of the address for the innermost, of the call for the others */
+	uint32_t name;    /* demangled */
+	uint32_t file;    /* "" unless READER_INLINES found it */
+	uint32_t line;    /* 0: unknown. Of the address for the innermost, else of the call */
 	uint32_t inlined; /* 1: an inlined call */
-	uint64_t start;   /* of the symbol, vaddr */
+	uint64_t start;   /* of the symbol, vaddr; 0: inlined */
 	uint64_t size;    /* 0: not stated */
 };
 

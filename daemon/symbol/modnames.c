@@ -21,7 +21,7 @@
 /* How much is asked of the reader: what killed it is left out for a while. */
 enum effort {
 	EFFORT_FULL,
-	EFFORT_FILE, /* the file's own symbols: no DWARF, no debug file */
+	EFFORT_FILE, /* the file's own tables of symbols: no DWARF, no debug file, nothing packed */
 	EFFORT_RAW,  /* as they are in the file */
 	EFFORT_NONE, /* in back-off */
 };
@@ -36,7 +36,7 @@ struct entry {
 	enum effort effort;
 	uint64_t effort_until_ns, backoff_ns;
 	/* Under the lock of the reader. */
-	bool looked_at, told_broken, told_mismatch;
+	bool looked_at, told_broken, told_mismatch, told_unreadable;
 	struct reader_debuglink link;
 	uint32_t own_flags, debug_flags; /* READER_FLAG_… of the file, of its debug file */
 	uint64_t debug_searched_ns;
@@ -327,6 +327,14 @@ static void tell_broken(struct module *m, struct entry *e, uint32_t flags)
 			  "frames are missing");
 }
 
+/* Once for each file; the counters say how often. */
+static void tell_unreadable(struct module *m, struct entry *e, const char *why)
+{
+	if (!e->told_unreadable)
+		log_warning("%s: its names may be missing: %s", m->path, why);
+	e->told_unreadable = true;
+}
+
 /* One question at one effort. 0, -EIO: the reader died; others: no reader, or it refused the file.
  */
 static int ask_once(struct modnames *n, struct module *m, struct entry *e, enum effort effort,
@@ -341,8 +349,9 @@ static int ask_once(struct modnames *n, struct module *m, struct entry *e, enum 
 		return r;
 	r = readerclient_names(n->reader,
 		full && want == NAMES_INLINES ? READER_INLINES : READER_SYMBOLS,
-		effort == EFFORT_RAW ? READER_WITH_RAW_NAMES : 0, m->fd, full ? e->debug_fd : -1,
-		addrs, count, ret);
+		(effort == EFFORT_RAW ? READER_WITH_RAW_NAMES : 0) |
+			(full ? 0 : READER_WITHOUT_PACKED),
+		m->fd, full ? e->debug_fd : -1, addrs, count, ret);
 	if (r == 0)
 		tell_broken(m, e, ret->flags);
 	return r;
@@ -359,15 +368,12 @@ static int ask_reader(struct modnames *n, struct module *m, struct entry *e, enu
 		r = ask_once(n, m, e, effort, want, addrs, count, ret);
 		if (r != -EIO)
 			break;
-		log_warning("%s: the reader of symbols died over it%s", m->path,
-			effort == EFFORT_FULL           ? "; asking for less"
-				: effort == EFFORT_FILE ? "; asking for names as they are"
-							: "; leaving it alone for a while");
+		tell_unreadable(m, e, "the reader of symbols died over it");
 	}
 	if (effort == EFFORT_NONE)
 		return -EIO;
 	if (r == 0 && ret->status < 0) {
-		log_info("%s: not readable: %s", m->path, strerror(-ret->status));
+		tell_unreadable(m, e, strerror(-ret->status));
 		lower_effort(n, e, EFFORT_NONE);
 		return -EIO;
 	}

@@ -12,7 +12,8 @@
 #include "base/io.h"
 #include "base/log.h"
 
-#define ANSWER_NS     5000000000ull /* the reader ends itself before that, see READER_WALL_SECONDS */
+#define ANSWER_NS \
+	((READER_WALL_SECONDS + 2) * 1000000000ull) /* the reader ends itself before that */
 #define SPAWN_WAIT_NS 1500000000ull /* a little longer than the broker makes us wait */
 #define SPAWN_NAP_NS  50000000ull
 

@@ -1,5 +1,6 @@
 /* Names as the engine asks for them: the reader in its sandbox, debug files, caching, back-off. The
  * broker is played by this test. */
+#include "config.h"
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -13,6 +14,7 @@
 #include <sys/wait.h>
 #include "base/io.h"
 #include "daemon/proc/procinfo.h"
+#include "daemon/reader/request.h"
 #include "daemon/symbol/names.h"
 #include "tests/unit/build_elf.h"
 
@@ -74,7 +76,6 @@ int procinfo_read_stat(struct broker *b, pid_t pid, struct procinfo *ret_info)
 /* Readers: a process each. */
 static pid_t reader;
 static int spawned;
-static const char *reader_memory = "536870912";
 
 static void end_reader(void)
 {
@@ -99,7 +100,7 @@ static int spawn(void *arg, int *ret_sock, pid_t *ret_pid)
 			fcntl(3, F_SETFD, 0);
 		else
 			dup2(pair[1], 3);
-		execl("./profiled-reader", "profiled-reader", "--memory", reader_memory,
+		execl("./profiled-reader", "profiled-reader", "--memory", "536870912",
 			"--cpu-seconds", "3", NULL);
 		_exit(127);
 	}
@@ -107,6 +108,53 @@ static int spawn(void *arg, int *ret_sock, pid_t *ret_pid)
 	*ret_sock = pair[0];
 	*ret_pid = reader;
 	return reader < 0 ? -errno : 0;
+}
+
+/* Readers that die over some questions. */
+static bool (*dies_over)(const struct reader_request *req);
+
+static void serve_until_death(int sock)
+{
+	struct reader_request req;
+	struct reader_reply reply;
+	int fds[3];
+	size_t n = 3;
+
+	while (io_recv_fds(sock, &req, sizeof(req), fds, &n) == sizeof(req) && !dies_over(&req)) {
+		reader_handle(&req, fds, n, 0, &reply);
+		io_send_fds(sock, &reply.head, sizeof(reply.head), &reply.fd, reply.fd >= 0);
+		for (n = 0; n < 3; n++)
+			close(fds[n]);
+	}
+	_exit(0);
+}
+
+static int spawn_fragile(void *arg, int *ret_sock, pid_t *ret_pid)
+{
+	int pair[2];
+
+	end_reader();
+	spawned++;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+		return -errno;
+	reader = fork();
+	if (reader == 0) {
+		close(pair[0]);
+		serve_until_death(pair[1]);
+	}
+	close(pair[1]);
+	*ret_sock = pair[0];
+	*ret_pid = reader;
+	return 0;
+}
+
+/* The clock of back-off. */
+static uint64_t clock_ahead_ns;
+uint64_t __real_time_mono_ns(void);
+uint64_t __wrap_time_mono_ns(void);
+uint64_t __wrap_time_mono_ns(void)
+{
+	return __real_time_mono_ns() + clock_ahead_ns;
 }
 
 /* A module as the sampler would pin it, without the parts that names has no use for. */
@@ -319,6 +367,181 @@ static void killed_reader_is_replaced(void **state)
 	end_names(n);
 }
 
+static bool over_dwarf(const struct reader_request *req)
+{
+	return req->op == READER_INLINES;
+}
+
+static bool over_demangling(const struct reader_request *req)
+{
+	return !(req->flags & READER_WITH_RAW_NAMES);
+}
+
+static bool over_anything(const struct reader_request *req)
+{
+	return true;
+}
+
+static struct names *fragile_names(bool (*over)(const struct reader_request *req))
+{
+	struct names *n = NULL;
+
+	spawned = opened_elf = 0;
+	dies_over = over;
+	assert_int_equal(
+		names_new_with_reader((struct broker *)1, spawn_fragile, NULL, 16u << 20, &n), 0);
+	return n;
+}
+
+static uint64_t deaths(struct names *n)
+{
+	struct names_stats s;
+
+	names_get_stats(n, &s);
+	return s.reader_deaths;
+}
+
+static void without_dwarf_when_that_kills_the_reader(void **state)
+{
+	struct names *n = fragile_names(over_dwarf);
+	struct module m = module_of("prog");
+
+	assert_string_equal(ask(n, &m, deep, NAMES_INLINES), "outer_fn");
+	assert_int_equal(deaths(n), 1);
+	/* It is not tried again at once, and what was found is cached. */
+	assert_string_equal(ask(n, &m, deep + 1, NAMES_INLINES), "outer_fn");
+	assert_string_equal(ask(n, &m, deep, NAMES_INLINES), "outer_fn");
+	assert_int_equal(deaths(n), 1);
+	/* Later it is: twice as long after each time. */
+	clock_ahead_ns += 1100000000;
+	assert_string_equal(ask(n, &m, deep, NAMES_INLINES), "outer_fn");
+	assert_int_equal(deaths(n), 2);
+	clock_ahead_ns += 1100000000;
+	assert_string_equal(ask(n, &m, deep + 1, NAMES_INLINES), "outer_fn");
+	assert_int_equal(deaths(n), 2);
+	clock_ahead_ns += 1000000000;
+	assert_string_equal(ask(n, &m, deep + 1, NAMES_INLINES), "outer_fn");
+	assert_int_equal(deaths(n), 3);
+	module_end(&m);
+	end_names(n);
+}
+
+static void without_demangling_when_that_kills_the_reader(void **state)
+{
+	struct names *n;
+	struct module m;
+	uint64_t addr;
+
+	assert_int_equal(
+		build_c("mangled", "int _Z6mangleiv(int k){return k;} int main(void){return 0;}",
+			"-g"),
+		0);
+	addr = build_symbol("mangled", "_Z6mangleiv");
+	m = module_of("mangled");
+	n = fragile_names(over_demangling);
+	assert_string_equal(ask(n, &m, addr, NAMES_PLAIN), "_Z6mangleiv");
+	module_end(&m);
+	end_names(n);
+}
+
+static void left_alone_when_all_kills_the_reader(void **state)
+{
+	struct names *n = fragile_names(over_anything);
+	struct module m = module_of("prog");
+	struct names_stats s;
+	uint64_t first;
+
+	assert_string_equal(ask(n, &m, deep, NAMES_PLAIN), "error");
+	names_get_stats(n, &s);
+	assert_int_equal(s.unreadable_modules, 1);
+	first = deaths(n);
+	assert_int_equal(first, 3);
+	assert_string_equal(ask(n, &m, deep, NAMES_INLINES), "error");
+	assert_int_equal(deaths(n), first);
+	/* 1 s, 2 s, 4 s … 5 min. */
+	for (uint64_t pause = 1; pause < 1024; pause *= 2) {
+		uint64_t ns = (pause < 300 ? pause : 300) * 1000000000u;
+		clock_ahead_ns += ns - 500000000;
+		assert_string_equal(ask(n, &m, deep, NAMES_PLAIN), "error");
+		assert_int_equal(deaths(n), first);
+		clock_ahead_ns += 500000000;
+		assert_string_equal(ask(n, &m, deep, NAMES_PLAIN), "error");
+		assert_true(deaths(n) > first);
+		first = deaths(n);
+	}
+	/* Once the reader survives it, all is as it was. */
+	clock_ahead_ns += 301000000000;
+	dies_over = over_dwarf;
+	assert_string_equal(ask(n, &m, deep, NAMES_PLAIN), "outer_fn");
+	names_get_stats(n, &s);
+	assert_int_equal(s.unreadable_modules, 0);
+	module_end(&m);
+	end_names(n);
+}
+
+/* Debug sections that unpack to a thousand times their size. */
+static void packed_trap_costs_nothing(void **state)
+{
+	struct names *n = new_names();
+	struct module m;
+
+	assert_int_equal(build_write("trap.S",
+				 ".section .debug_info,\"\",@progbits\n"
+				 ".skip 0x800000\n"
+				 ".section .note.GNU-stack,\"\",@progbits\n"),
+		0);
+	assert_int_equal(build_c("trap", source, "-O2 trap.S"), 0);
+	assert_int_equal(build_run("objcopy --compress-debug-sections=zlib trap"), 0);
+	m = module_of("trap");
+	assert_string_equal(
+		ask(n, &m, build_symbol("trap", "outer_fn"), NAMES_INLINES), "outer_fn");
+	assert_int_equal(deaths(n), 0);
+	module_end(&m);
+	end_names(n);
+}
+
+/* A line of a file of the reader's in /proc, "" without it. */
+static const char *proc_line(const char *file, const char *start)
+{
+	static char text[4096];
+	char path[64], *at;
+	struct buf b = BUF_INIT;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)reader, file);
+	assert_int_equal(io_read_file(path, sizeof(text), &b), 0);
+	at = strstr(b.data, start);
+	snprintf(text, sizeof(text), "%s", at ? at : "");
+	text[strcspn(text, "\n")] = 0;
+	buf_done(&b);
+	return text;
+}
+
+static void reader_is_shut_in(void **state)
+{
+	struct names *n = new_names();
+	struct module m = module_of("prog");
+	unsigned long long soft = 0;
+
+	assert_string_equal(ask(n, &m, deep, NAMES_PLAIN), "outer_fn");
+	assert_string_equal(proc_line("status", "CapEff:"), "CapEff:\t0000000000000000");
+	assert_string_equal(proc_line("status", "NoNewPrivs:"), "NoNewPrivs:\t1");
+	assert_int_equal(
+		sscanf(proc_line("limits", "Max open files"), "Max open files %llu", &soft), 1);
+	assert_in_range(soft, 1, 64);
+	assert_int_equal(
+		sscanf(proc_line("limits", "Max core file size"), "Max core file size %llu", &soft),
+		1);
+	assert_int_equal(soft, 0);
+#ifndef PFL_SANITIZED
+	assert_string_equal(proc_line("status", "Seccomp:"), "Seccomp:\t2");
+	assert_int_equal(
+		sscanf(proc_line("limits", "Max data size"), "Max data size %llu", &soft), 1);
+	assert_int_equal(soft, 512u << 20);
+#endif
+	module_end(&m);
+	end_names(n);
+}
+
 static void answers_outlive_eviction_and_names(void **state)
 {
 	struct names *n = NULL;
@@ -431,6 +654,11 @@ int main(void)
 		cmocka_unit_test(unopened_module_has_no_names),
 		cmocka_unit_test(refused_file_is_left_alone),
 		cmocka_unit_test(killed_reader_is_replaced),
+		cmocka_unit_test(without_dwarf_when_that_kills_the_reader),
+		cmocka_unit_test(without_demangling_when_that_kills_the_reader),
+		cmocka_unit_test(left_alone_when_all_kills_the_reader),
+		cmocka_unit_test(packed_trap_costs_nothing),
+		cmocka_unit_test(reader_is_shut_in),
 		cmocka_unit_test(answers_outlive_eviction_and_names),
 		cmocka_unit_test(kernel_names),
 		cmocka_unit_test(jit_names_outlive_the_process),
