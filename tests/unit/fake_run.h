@@ -3,6 +3,7 @@
 #ifndef PFL_TESTS_FAKE_RUN_H
 #define PFL_TESTS_FAKE_RUN_H
 
+#include <stdatomic.h>
 #include "daemon/run/run.h"
 #include "daemon/run/targets.h"
 
@@ -17,8 +18,8 @@ struct fake_run {
 	struct session_request last; /* of the last start */
 	uint64_t changed_freq_hz;
 	int changed_kernel;
-	unsigned profiles; /* made */
-	pid_t reader_pid;  /* 0: none */
+	atomic_uint profiles; /* made */
+	pid_t reader_pid;     /* 0: none */
 	uint64_t reader_ticks;
 };
 extern struct fake_run fake_run;

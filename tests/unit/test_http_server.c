@@ -151,7 +151,7 @@ static bool receive(int fd, struct buf *b)
 
 static const char *header_of(const struct reply *r, const char *name)
 {
-	static char value[4096];
+	static _Thread_local char value[4096];
 	size_t len = strlen(name);
 
 	for (const char *line = r->head; line && *line;
