@@ -208,7 +208,7 @@ static void reload(struct engine *e)
 {
 	AUTO(buf_done) struct buf message = BUF_INIT;
 	AUTO(buf_done) struct buf fixed = BUF_INIT;
-	struct config config;
+	struct config config = e->config;
 	char *next = NULL;
 
 	notify_send(e->notify_fd, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, time_mono_ns() / 1000);

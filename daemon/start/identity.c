@@ -15,6 +15,22 @@
 
 #define UID_SPAN (IDENTITY_UID_MAX - IDENTITY_UID_MIN + 1)
 
+/* The starter has one thread, and keeps nothing of these answers. */
+static const struct passwd *user_numbered(uid_t uid)
+{
+	return getpwuid(uid); /* cppcheck-suppress getpwuidCalled */
+}
+
+static const struct passwd *user_named(const char *name)
+{
+	return getpwnam(name); /* cppcheck-suppress getpwnamCalled */
+}
+
+static bool group_is_there(gid_t gid)
+{
+	return getgrgid(gid) != NULL; /* cppcheck-suppress getgrgidCalled */
+}
+
 static bool is_number(const char *text, uint64_t *ret_number)
 {
 	return isdigit((unsigned char)text[0]) && parse_u64(text, UINT32_MAX - 1, ret_number) == 0;
@@ -43,7 +59,8 @@ static bool is_free(uid_t uid)
 	char lock[64];
 
 	snprintf(lock, sizeof(lock), "/run/systemd/dynamic-uid/%u", uid);
-	return !getpwuid(uid) && !getgrgid(uid) && access(lock, F_OK) < 0 && !has_processes(uid);
+	return !user_numbered(uid) && !group_is_there(uid) && access(lock, F_OK) < 0 &&
+		!has_processes(uid);
 }
 
 static bool in_range(uid_t uid)
@@ -58,7 +75,7 @@ static int pick_uid(const char *state_dir, uid_t *ret_uid)
 	uint64_t hash = hash_bytes(state_dir, strlen(state_dir), 0);
 	struct stat st;
 
-	if (stat(state_dir, &st) == 0 && in_range(st.st_uid) && !getpwuid(st.st_uid)) {
+	if (stat(state_dir, &st) == 0 && in_range(st.st_uid) && !user_numbered(st.st_uid)) {
 		*ret_uid = st.st_uid;
 		return 0;
 	}
@@ -75,16 +92,16 @@ static int pick_uid(const char *state_dir, uid_t *ret_uid)
 
 static int find_user(const struct config *config, struct identity *who, struct buf *message)
 {
-	struct passwd *entry;
+	const struct passwd *entry;
 	uint64_t number;
 
 	if (is_number(config->user, &number)) {
-		entry = getpwuid((uid_t)number);
+		entry = user_numbered((uid_t)number);
 		who->uid = (uid_t)number;
 		who->gid = entry ? entry->pw_gid : (gid_t)number;
 		return 0;
 	}
-	entry = getpwnam(config->user);
+	entry = user_named(config->user);
 	if (entry) {
 		who->uid = entry->pw_uid;
 		who->gid = entry->pw_gid;
@@ -109,7 +126,7 @@ static gid_t find_group(const char *name)
 
 	if (is_number(name, &number))
 		return (gid_t)number;
-	entry = getgrnam(name);
+	entry = getgrnam(name); /* cppcheck-suppress getgrnamCalled */
 	return entry ? entry->gr_gid : (gid_t)-1;
 }
 
