@@ -13,7 +13,7 @@
  * stacks may be thousands deep. */
 
 #define CUT        (UINT32_MAX - (UINT32_MAX >> 1)) /* in place_of: the node's own label did not fit */
-#define CUT_DEPTH  64u /* of inverted stacks once VIEW_STEPS_MAX is spent */
+#define CUT_DEPTH  64u /* of inverted stacks once all steps are spent */
 #define NO_PROCESS UINT32_MAX
 
 struct build {
@@ -33,7 +33,7 @@ struct build {
 	uint64_t steps;
 
 	struct made *made;
-	uint32_t made_count, made_cap;
+	uint32_t made_count, made_cap, max_made;
 	struct index children; /* (parent, label) to made node */
 };
 
@@ -88,7 +88,7 @@ static int descend(struct build *b, uint32_t label, uint32_t *at)
 			return 0;
 		}
 	}
-	if (b->made_count >= VIEW_NODES_MAX) {
+	if (b->made_count >= b->max_made) {
 		*at |= CUT;
 		return 0;
 	}
@@ -179,7 +179,8 @@ static int resolve_inverted(struct build *b, uint32_t node, uint32_t *ret_at)
 			break;
 		r = labels_of_frame(&b->labels, p->nodes[n].frame, &path);
 		for (uint32_t i = path.count; r == 0 && i-- > 0;) {
-			if (b->steps >= VIEW_STEPS_MAX && depth >= CUT_DEPTH) {
+			if (b->steps >= (uint64_t)VIEW_STEPS_PER_NODE * b->max_made &&
+				depth >= CUT_DEPTH) {
 				at |= CUT;
 				break;
 			}
@@ -340,6 +341,9 @@ static int build_init(struct build *b, struct view *v)
 	b->view = v;
 	b->p = p;
 	b->q = &v->query;
+	b->max_made = VIEW_NODES_MAX;
+	if (b->q->max_nodes && b->q->max_nodes < VIEW_NODES_MAX)
+		b->max_made = b->q->max_nodes;
 	b->weight = calloc(nodes, sizeof(*b->weight));
 	b->samples = calloc(nodes, sizeof(*b->samples));
 	b->process_of = malloc(nodes * sizeof(*b->process_of));

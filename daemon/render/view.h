@@ -19,6 +19,7 @@ struct view_query {
 	bool inverted;           /* callers below callees: leaves become roots */
 	double min_share;   /* 0..1: subtrees below it go to their parent's self, and it is said */
 	uint32_t max_depth; /* 0: all */
+	uint32_t max_nodes; /* made before anything is folded; 0, or more than it: VIEW_NODES_MAX */
 };
 /* True when it cannot be answered without the log. */
 bool view_query_needs_log(const struct view_query *q);
@@ -61,10 +62,11 @@ struct view_name {
 	bool unnamed;
 };
 
-/* A question that would take more nodes or steps than these loses detail far from the root, never
- * weight: it is in folded_weight. Inverted views of deep recursion are what can reach them. */
-#define VIEW_NODES_MAX 2000000u
-#define VIEW_STEPS_MAX 32000000u
+/* A question that would take more nodes than this (or max_nodes), or eight times as many steps,
+ * loses detail far from the root, never weight: it is in folded_weight. Inverted views of deep
+ * recursion are what can reach it. */
+#define VIEW_NODES_MAX      2000000u
+#define VIEW_STEPS_PER_NODE 8u
 
 struct view {
 	const struct profile *profile; /* retained */

@@ -398,6 +398,61 @@ static void deep_and_wide_trees_are_taken(void **state)
 	assert_int_equal(p->ledger.samples, MANY + 2);
 }
 
+/* Large enough for memory of its own kind. */
+static void large_snapshot_is_whole(void **state)
+{
+	enum { MANY = 300000 };
+	AUTO(calltree_free_auto) struct calltree *t = tree_of(0, 0, MANY);
+	uint32_t process = (uint32_t)calltree_process(t, 10, 1);
+	uint32_t thread = (uint32_t)calltree_thread(t, 10, process);
+	AUTO(profile_unref_auto) struct profile *p = NULL, *copy = NULL;
+
+	for (uint32_t i = 0; i < MANY; i++) {
+		uint32_t f = kernel_frame(t, i);
+
+		assert_int_equal(calltree_add(t, process, thread, &f, 1, 0, 100, i, 0), 0);
+	}
+	p = snapshot(t);
+	assert_int_equal(profile_copy(p, NULL, &copy), 0);
+	assert_int_equal(profile_check(copy), 0);
+	for (uint32_t i = 0; i < MANY; i++) {
+		const struct log_entry *e = &copy->log[i];
+
+		assert_int_equal(e->t_ns, i);
+		assert_int_equal(copy->frames[copy->nodes[e->node].frame].addr, i);
+		assert_int_equal(copy->self_weight[e->node], 100);
+	}
+}
+
+static void too_many_threads_share_one(void **state)
+{
+	AUTO(calltree_free_auto) struct calltree *t = tree_of(0, 0, 0);
+	uint32_t process = (uint32_t)calltree_process(t, 10, 1);
+	AUTO(profile_unref_auto) struct profile *p = NULL;
+	int64_t id = 0;
+
+	for (uint32_t i = 0; i < CALLTREE_MAX_THREADS + 10; i++)
+		id = calltree_thread(t, (pid_t)i, process);
+	assert_int_equal(id, CALLTREE_MAX_THREADS - 1);
+	assert_int_equal(calltree_thread(t, 5, process), 5);
+	p = snapshot(t);
+	assert_int_equal(p->thread_count, CALLTREE_MAX_THREADS);
+	assert_string_equal(profile_text(p, p->threads[id].comm), "[other threads]");
+}
+
+static void too_many_modules_drop_their_chains(void **state)
+{
+	AUTO(calltree_free_auto) struct calltree *t = tree_of(0, 0, 0);
+	uint32_t process = (uint32_t)calltree_process(t, 10, 1);
+	uint32_t f;
+
+	for (uint32_t i = 0; i < CALLTREE_MAX_MODULES; i++)
+		assert_int_equal(calltree_module(t, i, "/m", "", NULL, NULL), i);
+	assert_int_equal(calltree_module(t, UINT64_MAX, "/m", "", NULL, NULL), -ENOSPC);
+	f = calltree_frame(t, FRAME_USER, CALLTREE_NONE, 1);
+	assert_int_equal(add(t, process, &f, 1), -ENOSPC);
+}
+
 static void too_many_processes_share_one(void **state)
 {
 	AUTO(calltree_free_auto) struct calltree *t = tree_of(0, 0, 0);
@@ -470,7 +525,10 @@ int main(void)
 		cmocka_unit_test(snapshot_does_not_change),
 		cmocka_unit_test(module_handles_are_given_back),
 		cmocka_unit_test(deep_and_wide_trees_are_taken),
+		cmocka_unit_test(large_snapshot_is_whole),
 		cmocka_unit_test(too_many_processes_share_one),
+		cmocka_unit_test(too_many_threads_share_one),
+		cmocka_unit_test(too_many_modules_drop_their_chains),
 		cmocka_unit_test(no_memory_is_survived),
 	};
 

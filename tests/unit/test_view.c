@@ -545,15 +545,31 @@ static void deep_recursion_can_be_inverted(void **state)
 	assert_int_equal(v->folded_weight, 0);
 }
 
-/* Inverted, these would be 20,000 * 20,000 / 2 nodes. */
+/* Inverted, these would be 1,000 * 1,000 / 2 nodes. */
 static void limits_lose_detail_and_no_weight(void **state)
 {
-	AUTO(profile_unref_auto) struct profile *p = deep(20000, false);
-	struct view_query q = {.inverted = true};
+	AUTO(profile_unref_auto) struct profile *p = deep(1000, false);
+	struct view_query q = {.inverted = true, .max_nodes = 20000}, straight = {.max_nodes = 100};
+	AUTO(view_free_auto) struct view *v = view_of(p, &q), *other = view_of(p, &straight);
+
+	assert_int_equal(v->node_count, 20000);
+	assert_int_equal(v->total, 10000);
+	assert_true(v->folded_weight > 0 && v->folded_weight < v->total);
+	assert_sound(v);
+	assert_int_equal(other->node_count, 100);
+	assert_int_equal(other->nodes[99].self_samples, 1000 - 98);
+	assert_int_equal(other->folded_weight, 10 * (1000 - 99));
+	assert_sound(other);
+}
+
+/* 1,000 * 1,000 / 2 steps along one chain of names. */
+static void steps_have_a_limit_too(void **state)
+{
+	AUTO(profile_unref_auto) struct profile *p = deep(1000, true);
+	struct view_query q = {.inverted = true, .max_nodes = 10000};
 	AUTO(view_free_auto) struct view *v = view_of(p, &q);
 
-	assert_true(v->node_count <= VIEW_NODES_MAX);
-	assert_int_equal(v->total, 200000);
+	assert_int_equal(v->total, 10000);
 	assert_true(v->folded_weight > 0 && v->folded_weight < v->total);
 	assert_sound(v);
 }
@@ -641,6 +657,7 @@ int main(void)
 		cmocka_unit_test(deep_tree_is_shown_whole),
 		cmocka_unit_test(deep_recursion_can_be_inverted),
 		cmocka_unit_test(limits_lose_detail_and_no_weight),
+		cmocka_unit_test(steps_have_a_limit_too),
 		cmocka_unit_test(wide_tree_is_shown_in_order),
 		cmocka_unit_test(no_memory_is_survived),
 	};
