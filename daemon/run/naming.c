@@ -140,7 +140,8 @@ static int name_all(struct work *w)
 
 	for (uint32_t i = 0; i < p->frame_count; i++)
 		w->order[i] = i;
-	qsort_r(w->order, p->frame_count, sizeof(*w->order), compare_frames, p->frames);
+	if (p->frame_count)
+		qsort_r(w->order, p->frame_count, sizeof(*w->order), compare_frames, p->frames);
 	for (uint32_t i = 1; i <= p->frame_count; i++) {
 		const struct profile_frame *x = &p->frames[w->order[from]];
 

@@ -487,9 +487,10 @@ static void do_adopt(struct sampler *s, void *arg)
 	if (r < 0)
 		log_warning("not all finished profiles could be listed: %s", strerror(-r));
 	all = sampler_sessions(s, &count);
+	if (!count)
+		return;
 	qsort(all, count, sizeof(*all), compare_ids);
-	if (count)
-		log_info("%u finished profile%s found", count, count == 1 ? "" : "s");
+	log_info("%u finished profile%s found", count, count == 1 ? "" : "s");
 }
 
 AUTO_FREE_FN(struct run, run_free)

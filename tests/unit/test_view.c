@@ -521,15 +521,15 @@ static struct profile *deep(uint32_t depth, bool same)
 
 static void deep_tree_is_shown_whole(void **state)
 {
-	AUTO(profile_unref_auto) struct profile *p = deep(20000, false);
+	AUTO(profile_unref_auto) struct profile *p = deep(5000, false);
 	struct view_query q = {0};
 	AUTO(view_free_auto) struct view *v = view_of(p, &q);
 
-	assert_int_equal(v->node_count, 20001);
-	for (uint32_t i = 1; i <= 20000; i++) {
+	assert_int_equal(v->node_count, 5001);
+	for (uint32_t i = 1; i <= 5000; i++) {
 		assert_int_equal(v->nodes[i].depth, i);
 		assert_int_equal(v->nodes[i].self_samples, 1);
-		assert_int_equal(v->nodes[i].samples, 20001 - i);
+		assert_int_equal(v->nodes[i].samples, 5001 - i);
 	}
 }
 
