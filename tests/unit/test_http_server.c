@@ -1100,6 +1100,7 @@ static void metrics_come_in_both_formats(void **state)
 	struct reply open = ask(LOCAL, "GET /metrics",
 		"Accept: application/openmetrics-text;version=1.0.0\r\n", NULL);
 
+	assert_int_equal(first.status, 404);
 	assert_int_equal(text.status, 200);
 	assert_non_null(strstr(header_of(&text, "Content-Type"), "text/plain; version=0.0.4"));
 	assert_int_equal(text.body[text.body_len - 1], '\n');

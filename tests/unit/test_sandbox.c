@@ -193,7 +193,7 @@ static void broker_can_read_and_start_the_reader(void **state)
 
 static void filter_goes_through_exec_body(void)
 {
-	int status;
+	int status = -1;
 	pid_t pid;
 
 	/* As in the daemon, which is never root: over an exec root would keep some. */
