@@ -115,7 +115,7 @@ wait_for()
 	shift
 	until "$@"; do
 		[ "$SECONDS" -lt "$deadline" ] || return 1
-		sleep 0.05
+		sleep 0.1
 	done
 }
 
@@ -268,10 +268,10 @@ sample()
 	dump
 }
 
-# sample_many PID COUNT [MEMBERS]: until so many samples have come, however busy the machine is.
+# sample_many PID COUNT FREQUENCY: until so many samples have come, however busy the machine is.
 sample_many()
 {
-	start_session "{\"pid\": $1, \"frequency_hz\": 1999${3:+, $3}}"
+	start_session "{\"pid\": $1, \"frequency_hz\": $3}"
 	wait_for 90 has_samples "$2"
 	stop_session
 	dump

@@ -1,0 +1,74 @@
+"""For integration tests in Python: the programs of tests/targets, and looks at processes."""
+import glob
+import os
+import subprocess
+
+from pfl import SOURCE, TMP, not_ok, finish
+
+TARGETS = os.path.join(TMP, "targets")
+
+
+def build(*names):
+    """Builds these targets and says which are skipped here; those that are there, by name."""
+    build_script = os.path.join(SOURCE, "tests/targets/build")
+    if subprocess.run([build_script, TARGETS, *names]).returncode != 0:
+        not_ok("targets", "do not build")
+        finish()
+    os.chmod(TARGETS, 0o755)
+    return {name: os.path.join(TARGETS, name) for name in names if os.path.exists(os.path.join(TARGETS, name))}
+
+
+def stat_of(pid):
+    """The fields of /proc/PID/stat behind the name, from the state on; None when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as f:
+            return f.read().rpartition(b")")[2].split()
+    except OSError:
+        return None
+
+
+def cpu_seconds(pid, children=False):
+    """That it has used; also those of the children that it has waited for."""
+    stat = stat_of(pid)
+    return sum(int(x) for x in stat[11 : 15 if children else 13]) / os.sysconf("SC_CLK_TCK")
+
+
+def children_of(pid):
+    found = []
+    for path in glob.glob(f"/proc/{pid}/task/*/children"):
+        with open(path) as f:
+            found += [int(x) for x in f.read().split()]
+    return found
+
+
+def engine_of(daemon):
+    for pid in children_of(daemon.process.pid):
+        with open(f"/proc/{pid}/comm") as f:
+            if f.read().startswith("profiled-engin"):
+                return pid
+    raise RuntimeError("there is no engine")
+
+
+def descriptors_of(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def rss_bytes(pid):
+    with open(f"/proc/{pid}/statm") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+class Stacks:
+    """Sums over folded stacks by what the first frame, the process with by=process, is."""
+
+    def __init__(self, folded):
+        self.folded = folded
+
+    def count(self, process=None, chain=None):
+        """Samples whose first frame passes process(text) and that hold the chain."""
+        return sum(
+            n
+            for frames, n in self.folded.stacks
+            if (process is None or process(frames[0]))
+            and (chain is None or ";" + chain + ";" in ";" + ";".join(frames) + ";")
+        )
