@@ -452,6 +452,25 @@ static NI void steps_at_entry(void)
 	trap_steps_off();
 }
 
+static void entry_and_exit_without_cfi(void **state);
+
+/* The frames of at_entry() are its own, its caller and this test, and below them those that leaf()
+ * had too; how many leaf() has above the test is the compiler's affair. */
+static void check_tail(const struct trap_sample *t)
+{
+	unsigned tail = chain.count - 3;
+	const uint64_t *test_frame = &t->expected[t->expected_count - tail - 1];
+
+	assert_true(chain.count > 4 && t->expected_count > tail);
+	assert_in_range(chain.addrs[1], (uintptr_t)steps_at_entry, (uintptr_t)steps_at_entry + 255);
+	assert_in_range(chain.addrs[2], (uintptr_t)entry_and_exit_without_cfi,
+		(uintptr_t)entry_and_exit_without_cfi + 4095);
+	assert_in_range(*test_frame, (uintptr_t)entry_and_exit_without_cfi,
+		(uintptr_t)entry_and_exit_without_cfi + 4095);
+	for (unsigned j = 0; j < tail; j++)
+		assert_int_equal(chain.addrs[3 + j], test_frame[1 + j]);
+}
+
 /* Where the frame pointer is not set up yet, or no more, the code itself tells. */
 static void entry_and_exit_without_cfi(void **state)
 {
@@ -471,9 +490,7 @@ static void entry_and_exit_without_cfi(void **state)
 		if (chain.end != UNWIND_ROOT)
 			print_chain("libunwind", &traps[i]);
 		assert_int_equal(chain.end, UNWIND_ROOT);
-		assert_int_equal(chain.count, traps[0].expected_count + 1);
-		for (unsigned j = 3; j < chain.count; j++)
-			assert_int_equal(chain.addrs[j], traps[0].expected[j - 1]);
+		check_tail(&traps[0]);
 		checked++;
 	}
 	assert_int_equal(checked, 6);
