@@ -22,6 +22,7 @@
 #include "daemon/http/uri.h"
 #include "daemon/http/usage.h"
 #include "daemon/http/vet.h"
+#include "tests/unit/failing_alloc.h"
 #include "tests/unit/fake_run.h"
 
 #define MAX_FREQ 10000
@@ -530,6 +531,35 @@ static void counts_belong_together(void **state)
 	counts_done(&c);
 }
 
+/* An answer comes out whatever fails on the way to it: at worst the one that says so. */
+static void missing_memory_is_answered(void **state)
+{
+	long fails = 0;
+
+	for (bool whole = false; !whole; fails++) {
+		AUTO(buf_done) struct buf why = BUF_INIT;
+		struct req *r = calloc(1, sizeof(*r));
+		int status;
+
+		alloc_fail_after = fails;
+		status = uri_parse("/v1/status?a=1", &r->uri, &why);
+		if (status == 0)
+			problem(r, 404, "There is no %s.", "such thing");
+		else
+			problem(r, (unsigned)status, "There is no memory.");
+		whole = alloc_fail_after > 0;
+		alloc_fail_after = -1;
+		assert_true(r->answer.status == 503 || r->answer.status == 404);
+		assert_true(r->answer.fixed || r->answer.body.len > 0);
+		if (whole)
+			assert_int_equal(r->answer.status, 404);
+		answer_done(&r->answer);
+		uri_done(&r->uri);
+		free(r);
+	}
+	assert_true(fails > 2);
+}
+
 static double reader_seconds(struct usages *u)
 {
 	struct usage list[USAGE_PROCESSES];
@@ -586,6 +616,7 @@ int main(void)
 		cmocka_unit_test(run_errors_have_their_status),
 		cmocka_unit_test(tags_are_found_in_lists),
 		cmocka_unit_test(counts_belong_together),
+		cmocka_unit_test(missing_memory_is_answered),
 		cmocka_unit_test(cpu_of_readers_adds_up),
 	};
 
