@@ -270,7 +270,8 @@ static enum MHD_Result on_end(struct pending *p, struct MHD_Connection *connecti
 		return MHD_NO;
 	if (r->body.error)
 		problem(r, 503, "There is no memory for this body; try again later.");
-	if (!r->answer.status && r->route->quick)
+	/* Once the daemon stops there may be nobody left to do it. */
+	if (!r->answer.status && (r->route->quick || r->http->stopping))
 		run_route(r);
 	if (r->answer.status)
 		return finish(r, connection);
