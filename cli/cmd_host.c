@@ -35,8 +35,7 @@ int cmd_targets(struct cli *cli, int argc, char **argv)
 	if (!answer)
 		return EXIT_FAILED;
 	printf("%7s  %8s  %-10s %-8s %s\n", "cpu", "memory", "kind", "pid", "name");
-	cJSON_ArrayForEach(target, cJSON_GetObjectItemCaseSensitive(answer, "targets"))
-	{
+	cJSON_ArrayForEach (target, cJSON_GetObjectItemCaseSensitive(answer, "targets")) {
 		char pid[16] = "";
 
 		if (lines++ == TARGET_LINES && cli->terminal)
@@ -72,8 +71,7 @@ int cmd_status(struct cli *cli, int argc, char **argv)
 		return EXIT_FAILED;
 	printf("profiled %s, up %.0f s, at %s\n", get_text(status, "version"),
 		get_number(status, "uptime_s"), client_place(cli->client));
-	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(status, "abilities"))
-	{
+	cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(status, "abilities")) {
 		bool there = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "there"));
 
 		printf("  %-3s %-18s %s\n", there ? "yes" : "no", get_text(item, "name"),
@@ -82,10 +80,9 @@ int cmd_status(struct cli *cli, int argc, char **argv)
 			printf("      %-18s -> %s\n", "", get_text(item, "remedy"));
 	}
 	printf("events here:");
-	cJSON_ArrayForEach(item,
-		cJSON_GetObjectItemCaseSensitive(status,
-			"events")) if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item,
-					       "there"))) printf(" %s", get_text(item, "name"));
+	cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(status, "events"))
+		if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "there")))
+			printf(" %s", get_text(item, "name"));
 	putchar('\n');
 	cJSON_Delete(status);
 	return EXIT_OK;

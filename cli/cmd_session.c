@@ -101,7 +101,7 @@ int cmd_list(struct cli *cli, int argc, char **argv)
 		return EXIT_FAILED;
 	printf("%6s  %-8s %10s  %10s  %6s  %-36s %s\n", "id", "state", "time", "samples", "lost",
 		"target", "name");
-	cJSON_ArrayForEach(session, cJSON_GetObjectItemCaseSensitive(answer, "sessions"))
+	cJSON_ArrayForEach (session, cJSON_GetObjectItemCaseSensitive(answer, "sessions"))
 		print_session_line(session);
 	cJSON_Delete(answer);
 	return EXIT_OK;
@@ -116,7 +116,7 @@ static void print_session(const cJSON *s)
 		get_text(s, "ended_by")[0] ? ", ended by " : "", get_text(s, "ended_by"));
 	printf("target   %s\n", for_terminal(get_text(s, "target_text"), text, sizeof(text)));
 	printf("events  ");
-	cJSON_ArrayForEach(event, cJSON_GetObjectItemCaseSensitive(s, "events"))
+	cJSON_ArrayForEach (event, cJSON_GetObjectItemCaseSensitive(s, "events"))
 		printf(" %s", cJSON_IsString(event) ? event->valuestring : "?");
 	if (get_number(s, "frequency_hz") > 0)
 		printf(" at %.0f Hz\n", get_number(s, "frequency_hz"));

@@ -41,7 +41,9 @@ static int *ints_of(const cJSON *array, int count)
 	const cJSON *item;
 	int i = 0;
 
-	cJSON_ArrayForEach(item, array) if (out && i < count) out[i++] = (int)item->valuedouble;
+	cJSON_ArrayForEach (item, array)
+		if (out && i < count)
+			out[i++] = (int)item->valuedouble;
 	return out;
 }
 
@@ -59,7 +61,8 @@ static bool read_columns(const cJSON *profile, struct columns *c)
 	c->self = calloc((size_t)c->count + 1, sizeof(*c->self));
 	if (!c->depth || !c->name || !c->parent || !c->self)
 		return false;
-	cJSON_ArrayForEach(item, self) c->self[i++] = item->valuedouble;
+	cJSON_ArrayForEach (item, self)
+		c->self[i++] = item->valuedouble;
 	for (i = 0; i < c->count; i++)
 		if (c->name[i] < 0 || c->name[i] >= c->names || c->depth[i] < 0 ||
 			c->depth[i] > c->count)
@@ -113,8 +116,8 @@ static void print_rows(const struct columns *c, struct row *rows, double total, 
 
 	if (!names)
 		return;
-	cJSON_ArrayForEach(item, c->name_list) names[i++] =
-		cJSON_IsString(item) ? item->valuestring : "?";
+	cJSON_ArrayForEach (item, c->name_list)
+		names[i++] = cJSON_IsString(item) ? item->valuestring : "?";
 	qsort(rows, (size_t)c->names, sizeof(*rows), by_self);
 	printf("%7s %7s  %s\n", "self", "total", "function");
 	for (int k = 0; k < c->names && lines; k++) {

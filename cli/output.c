@@ -68,12 +68,14 @@ void print_ledger(const cJSON *session, FILE *out)
 		get_number(ledger, "samples"), get_number(ledger, "lost"),
 		get_number(ledger, "truncated"), get_number(ledger, "throttled"));
 	fprintf(out, "; stacks end:");
-	cJSON_ArrayForEach(end, ends) if (end->valuedouble > 0)
-		fprintf(out, " %s %.0f", end->string, end->valuedouble);
+	cJSON_ArrayForEach (end, ends)
+		if (end->valuedouble > 0)
+			fprintf(out, " %s %.0f", end->string, end->valuedouble);
 	fputc('\n', out);
-	cJSON_ArrayForEach(warning,
-		cJSON_GetObjectItemCaseSensitive(session, "warnings")) if (cJSON_IsString(warning))
-		fprintf(out, "note: %s\n", for_terminal(warning->valuestring, text, sizeof(text)));
+	cJSON_ArrayForEach (warning, cJSON_GetObjectItemCaseSensitive(session, "warnings"))
+		if (cJSON_IsString(warning))
+			fprintf(out, "note: %s\n",
+				for_terminal(warning->valuestring, text, sizeof(text)));
 }
 
 uint64_t parse_id(const char *text)

@@ -288,7 +288,7 @@ static void every_byte_of_a_name_is_escaped(void **state)
 	assert_int_equal(count_of(svg, "<script>"), 1);
 	assert_int_equal(count_of(svg, "]]>"), 1);
 	assert_int_equal(count_of(svg, "</title>"), 3);
-	assert_null(strchr(svg, '\xff'));
+	assert_null(strchr(svg, 0xff));
 	assert_non_null(strstr(svg, "<title>&lt;/title&gt;&lt;script&gt;"));
 	assert_non_null(strstr(svg,
 		"\xef\xbf\xbd"
