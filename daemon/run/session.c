@@ -10,11 +10,16 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "daemon/run/meta.h"
+#include "daemon/tree/ledger.h"
 
 #define SWEEP_NS 2000000000ull
 #define KERNEL_FRAMES_MAX                                                                        \
 	200 /* more than kernel.perf_event_max_stack's default of 127; keeps the scratch bounded \
 	     */
+
+_Static_assert((int)UNWIND_ROOT == (int)LEDGER_ROOT && (int)UNWIND_NO_USER == (int)LEDGER_NO_USER &&
+		(int)UNWIND_END_COUNT == (int)LEDGER_END_COUNT,
+	"the ledger counts by unwind_end");
 
 static uint64_t thread_cpu_ns(void)
 {
