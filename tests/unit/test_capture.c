@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <cmocka.h>
 
@@ -194,7 +195,7 @@ static struct buf message;
 static struct target_spec target;
 static struct capture_options options;
 static unsigned fds_before;
-static bool as_root;
+static bool as_root, has_pidfds; /* valgrind may know none */
 
 static int setup(void **state)
 {
@@ -275,7 +276,7 @@ static struct capture_stats finish(void)
 	assert_int_equal(stats.unknown, 0);
 	assert_int_equal(stats.malformed, 0);
 	assert_int_equal(stats.malformed_bytes, 0);
-	assert_int_equal(stats.fds, 1 - (target.kind != TARGET_PIDS));
+	assert_int_equal(stats.fds, target.kind == TARGET_PIDS && has_pidfds);
 	assert_false(seen.bad);
 	capture_free(MOVE(c));
 	return stats;
@@ -452,7 +453,7 @@ static void a_thread_born_while_events_are_opened_counts_once(void **state)
 		stats = finish();
 		/* As long as it was not noticed, there may have been two samples. */
 		assert_true(stats.samples + stats.lost >= 10 * PAGES);
-		assert_true(stats.samples + stats.lost < 10 * PAGES + 500);
+		assert_true(stats.samples + stats.lost < 15 * PAGES);
 		puppet_end(&p);
 		memset(&seen, 0, sizeof(seen));
 	}
@@ -737,6 +738,7 @@ static void a_session_without_descriptors_takes_few(void **state)
 
 static void rings_shrink_to_what_may_be_locked(void **state)
 {
+	static struct capture *held[100];
 	struct rlimit none = {65536, 65536};
 	struct capture_stats stats;
 	int status;
@@ -768,14 +770,17 @@ static void rings_shrink_to_what_may_be_locked(void **state)
 	/* Many sessions more: in the end not even the smallest fits. */
 	for (unsigned i = 0; i < 100; i++) {
 		unsigned open = fake_count_fds();
-		int r = begin();
+		int r;
+
+		held[i] = c;
+		r = begin();
 
 		if (r == 0)
 			continue;
 		if (r != -EPERM || !strstr(message.data, "RLIMIT_MEMLOCK") ||
 			!strstr(message.data, "perf_event_mlock_kb"))
 			_exit(3);
-		_exit(fake_count_fds() == open ? 0 : 4);
+		_exit(held[i] && fake_count_fds() == open ? 0 : 4);
 	}
 	_exit(5);
 }
@@ -867,6 +872,7 @@ int main(void)
 		TEST(a_full_ring_wakes_the_reader),
 	};
 	struct event_spec event;
+	int pidfd;
 
 	if (event_parse(fake_broker(), "page-faults", &event) < 0 ||
 		event_probe(fake_broker(), &event) < 0) {
@@ -875,5 +881,8 @@ int main(void)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	as_root = geteuid() == 0;
+	pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	has_pidfds = pidfd >= 0;
+	close(pidfd);
 	return cmocka_run_group_tests(tests, NULL, NULL) != 0;
 }

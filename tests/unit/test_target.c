@@ -221,15 +221,14 @@ static void a_pinned_process_is_seen_to_end(void **state)
 	fake.proc_root = NULL;
 	assert_int_equal(resolve_pids(pid, 0), 0);
 	assert_int_equal(target_processes_pin(fake_broker(), &found, &message), 0);
-	assert_true(found.list[0].pidfd >= 0);
 	assert_false(target_processes_are_gone(fake_broker(), &found));
 	assert_int_equal(procinfo_read(fake_broker(), pid, &info), 0);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &si, WEXITED | WNOWAIT), 0);
 	assert_true(target_processes_are_gone(fake_broker(), &found)); /* a zombie is gone */
 	/* Without a descriptor /proc tells the same. */
-	close(found.list[0].pidfd);
-	found.list[0].pidfd = -1;
+	if (found.list[0].pidfd >= 0) /* valgrind may know none */
+		close(MOVE_FD(found.list[0].pidfd));
 	found.list[0].gone = false;
 	assert_true(target_processes_are_gone(fake_broker(), &found));
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
