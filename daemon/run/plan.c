@@ -31,6 +31,10 @@ static int no_such_event(
 	struct run_event events[32];
 	unsigned n;
 
+	if (r == -EPIPE) {
+		buf_append_str(message, "the daemon is shutting down");
+		return RUN_UNAVAILABLE;
+	}
 	if (r == -ENODEV) {
 		buf_printf(message,
 			"event \"%s\" needs tracefs: mount -t tracefs tracefs /sys/kernel/tracing",

@@ -17,6 +17,7 @@ const char *ledger_end_name(unsigned end)
 		[LEDGER_NO_PROGRESS] = "no_progress",
 		[LEDGER_NO_USER] = "no_user",
 		[LEDGER_ERROR] = "error",
+		[LEDGER_FP_END] = "fp_end",
 	};
 
 	return end < LEDGER_END_COUNT ? names[end] : NULL;

@@ -19,6 +19,7 @@ enum ledger_end {
 	LEDGER_NO_PROGRESS,
 	LEDGER_NO_USER,
 	LEDGER_ERROR,
+	LEDGER_FP_END,
 	LEDGER_END_COUNT
 };
 /* "root", "stack_cut", …; NULL from LEDGER_END_COUNT on. */
