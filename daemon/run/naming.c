@@ -171,8 +171,9 @@ static int put_names(struct work *w)
 		uint8_t kind = p->frames[i].kind;
 
 		p->name_starts[i] = at;
-		memcpy(p->name_frames + at, w->found + slot->start,
-			slot->count * sizeof(*w->found));
+		if (slot->count)
+			memcpy(p->name_frames + at, w->found + slot->start,
+				slot->count * sizeof(*w->found));
 		at += slot->count;
 		if (!slot->count &&
 			(kind == FRAME_USER || kind == FRAME_KERNEL || kind == FRAME_JIT))
