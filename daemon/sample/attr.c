@@ -1,6 +1,7 @@
 #include "daemon/sample/attr.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <time.h>
 
@@ -39,14 +40,20 @@ static const struct named_event named_events[] = {
 #define USER_REGS_MASK UINT64_C(0xff01ff)
 _Static_assert(SAMPLE_REGS == 17, "as many as there are bits in the mask");
 
+static const char *plain_names[NAMED_COUNT + 1];
+
+static void fill_plain_names(void)
+{
+	for (size_t i = 0; i < NAMED_COUNT; i++)
+		plain_names[i] = named_events[i].name;
+}
+
 const char *const *event_names(void)
 {
-	static const char *names[NAMED_COUNT + 1];
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	/* The same bytes whoever comes first, so that threads may race here. */
-	for (size_t i = 0; i < NAMED_COUNT; i++)
-		__atomic_store_n(&names[i], named_events[i].name, __ATOMIC_RELAXED);
-	return names;
+	pthread_once(&once, fill_plain_names);
+	return plain_names;
 }
 
 static int parse_raw(const char *name, struct event_spec *event)
