@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/mman.h>
@@ -562,6 +563,58 @@ static void answers_outlive_eviction_and_names(void **state)
 	module_end(&o);
 }
 
+struct asker {
+	struct names *names;
+	struct module *module;
+	pthread_t thread;
+	unsigned number;
+	bool wrong;
+};
+
+/* Asserts are for the main thread: this one only takes notes. */
+static void *ask_again_and_again(void *arg)
+{
+	struct asker *a = arg;
+
+	for (unsigned i = 0; i < 40 && !a->wrong; i++) {
+		uint64_t addrs[2] = {deep, deep + 1 + (i + a->number) % 4};
+		struct name_answer answer;
+		enum names_want want = (i + a->number) % 2 ? NAMES_INLINES : NAMES_PLAIN;
+
+		if (names_of_module(a->names, a->module, addrs, 2, want, &answer) < 0) {
+			a->wrong = true;
+			break;
+		}
+		a->wrong = answer.count != 2 || answer.starts[2] < 2 ||
+			strcmp(answer.frames[answer.starts[2] - 1].name, "outer_fn") != 0;
+		names_release(&answer);
+	}
+	return NULL;
+}
+
+static void many_ask_at_once(void **state)
+{
+	struct module m[2] = {module_of("prog"), module_of("prog")};
+	struct asker askers[4];
+	struct names *n = NULL;
+
+	/* With a cache that holds next to nothing, so that all of them evict all the time. */
+	assert_int_equal(names_new_with_reader((struct broker *)1, spawn, NULL, 9000, &n), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		askers[i] = (struct asker){.names = n, .module = &m[i % 2], .number = i};
+		assert_int_equal(
+			pthread_create(&askers[i].thread, NULL, ask_again_and_again, &askers[i]),
+			0);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		pthread_join(askers[i].thread, NULL);
+		assert_false(askers[i].wrong);
+	}
+	module_end(&m[0]);
+	module_end(&m[1]);
+	end_names(n);
+}
+
 static void kernel_names(void **state)
 {
 	struct names *n = new_names();
@@ -660,6 +713,7 @@ int main(void)
 		cmocka_unit_test(packed_trap_costs_nothing),
 		cmocka_unit_test(reader_is_shut_in),
 		cmocka_unit_test(answers_outlive_eviction_and_names),
+		cmocka_unit_test(many_ask_at_once),
 		cmocka_unit_test(kernel_names),
 		cmocka_unit_test(jit_names_outlive_the_process),
 		cmocka_unit_test(jit_map_of_another_process_is_not_read),

@@ -104,7 +104,7 @@ enum manner {
 	MANNER_HANG_UP,
 	MANNER_WRONG_VERSION,
 };
-static enum manner manner;
+static _Atomic enum manner manner;
 static int theirs = -1, spawned, too_soon;
 static pthread_t thread;
 static bool running;
