@@ -57,10 +57,12 @@ static int open_without_sections(struct image *img)
 		return r;
 	if (img->map[EI_CLASS] == ELFCLASS64) {
 		Elf64_Ehdr *h = (Elf64_Ehdr *)img->map;
+		img->damaged = h->e_shoff != 0;
 		h->e_shoff = 0;
 		h->e_shnum = h->e_shstrndx = 0;
 	} else {
 		Elf32_Ehdr *h = (Elf32_Ehdr *)img->map;
+		img->damaged = h->e_shoff != 0;
 		h->e_shoff = 0;
 		h->e_shnum = h->e_shstrndx = 0;
 	}

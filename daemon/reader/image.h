@@ -22,6 +22,7 @@ struct image {
 	Elf *elf;
 	GElf_Ehdr ehdr;
 	bool has_sections;
+	bool damaged; /* it states sections that cannot be read */
 	size_t shstrndx;
 	struct image_code *code; /* ascending by start */
 	size_t code_count;

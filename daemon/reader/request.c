@@ -53,6 +53,8 @@ static int open_files(struct job *j, const int *fds)
 {
 	int r = image_open(fds[0], &j->img);
 
+	if (r == 0 && j->img.damaged)
+		j->flags |= READER_FLAG_DAMAGED;
 	if (r < 0 || !(j->req->flags & READER_WITH_DEBUG))
 		return r;
 	if (image_open(fds[1], &j->debug) == 0) {

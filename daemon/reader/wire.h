@@ -55,6 +55,8 @@ enum reader_flag {
 	READER_FLAG_DEBUG_MISMATCH = 16,
 	/* Not all of the DWARF was read: too much of it for the time. */
 	READER_FLAG_DWARF_CUT = 32,
+	/* The table of sections is nonsense: names come from what the loader reads alone. */
+	READER_FLAG_DAMAGED = 64,
 };
 
 /* The answer header in the message; status < 0: a negative errno, no memfd. Else one memfd, sealed

@@ -317,14 +317,17 @@ static int find_debug_file(
 
 static void tell_broken(struct module *m, struct entry *e, uint32_t flags)
 {
-	if (e->told_broken || !(flags & (READER_FLAG_DWARF_BROKEN | READER_FLAG_DWARF_CUT)))
-		return;
-	e->told_broken = true;
-	log_info("%s: %s", m->path,
-		flags & READER_FLAG_DWARF_BROKEN
-			? "its debug sections cannot be read; names come from its symbols alone"
-			: "it has more debug information than can be read in time; some inline "
-			  "frames are missing");
+	const char *what = flags & READER_FLAG_DAMAGED
+		? "its table of sections is damaged; only exported functions have names"
+		: flags & READER_FLAG_DWARF_BROKEN
+		? "its debug sections cannot be read; names come from its symbols alone"
+		: flags & READER_FLAG_DWARF_CUT ? "it has more debug information than can be read "
+						  "in time; some inline frames are missing"
+						: NULL;
+
+	if (what && !e->told_broken)
+		log_info("%s: %s", m->path, what);
+	e->told_broken |= what != NULL;
 }
 
 /* Once for each file; the counters say how often. */

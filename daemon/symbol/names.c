@@ -12,9 +12,9 @@
 #include "daemon/symbol/modnames.h"
 #include "daemon/symbol/namestore.h"
 
-#define KALLSYMS_NS        (60 * 1000000000ull) /* modules come and go */
-#define KALLSYMS_HIDDEN_NS 1000000000ull        /* until a look at whether they still are */
-#define KALLSYMS_MAX       ((size_t)256 << 20)
+#define KALLSYMS_NS    (60 * 1000000000ull) /* modules come and go */
+#define KALLSYMS_PROBE 4096u /* of its text: enough to see whether addresses are shown */
+#define KALLSYMS_MAX   ((size_t)256 << 20)
 
 struct names {
 	struct broker *broker;
@@ -86,30 +86,49 @@ static int read_kallsyms(struct broker *b, struct kallsyms **ret)
 	return kallsyms_parse(text.data ? text.data : "", text.len, ret);
 }
 
-/* Kernel lock held. What cannot be read is as good as hidden. */
-static int refresh_kernel(struct names *n)
+/* Whether the kernel shows its addresses to us can change at any moment; its first lines tell. */
+static bool are_hidden_now(struct names *n)
 {
-	uint64_t now = time_mono_ns(), age = now - n->kernel_read_ns;
-	struct kallsyms *fresh;
-	int r;
+	AUTO(kallsyms_unref_auto) struct kallsyms *probe = NULL;
+	AUTO(close_auto) int fd = -1;
+	char text[KALLSYMS_PROBE];
+	ssize_t len;
 
-	if (n->kernel && age < (kallsyms_hidden(n->kernel) ? KALLSYMS_HIDDEN_NS : KALLSYMS_NS))
-		return 0;
-	r = read_kallsyms(n->broker, &fresh);
-	if (r < 0 && n->kernel)
-		return 0; /* what is known is better than nothing */
-	if (r < 0 && r != -ENOMEM)
-		r = kallsyms_parse("", 0, &fresh);
-	if (r < 0)
-		return r;
+	if (broker_open_host(n->broker, BROKER_HOST_KALLSYMS, &fd) < 0)
+		return true;
+	do
+		len = read(fd, text, sizeof(text));
+	while (len < 0 && errno == EINTR);
+	return len <= 0 || kallsyms_parse(text, (size_t)len, &probe) < 0 || kallsyms_hidden(probe);
+}
+
+static void take_kallsyms(struct names *n, struct kallsyms *fresh)
+{
 	if (kallsyms_hidden(fresh) && !n->kernel_told)
 		log_warning("the kernel hides its symbols: no kernel function has a name. "
 			    "kernel.kptr_restrict and CAP_SYSLOG decide that");
 	n->kernel_told = kallsyms_hidden(fresh);
 	kallsyms_unref(n->kernel);
 	n->kernel = fresh;
-	n->kernel_read_ns = now;
-	return 0;
+	n->kernel_read_ns = time_mono_ns();
+}
+
+/* Kernel lock held. What cannot be read is as good as hidden. */
+static int refresh_kernel(struct names *n)
+{
+	bool hidden = are_hidden_now(n);
+	struct kallsyms *fresh;
+	int r;
+
+	if (n->kernel && kallsyms_hidden(n->kernel) == hidden &&
+		(hidden || time_mono_ns() - n->kernel_read_ns < KALLSYMS_NS))
+		return 0;
+	r = hidden ? -EACCES : read_kallsyms(n->broker, &fresh);
+	if (r < 0 && r != -ENOMEM)
+		r = kallsyms_parse("", 0, &fresh);
+	if (r == 0)
+		take_kallsyms(n, fresh);
+	return r;
 }
 
 static void unref_kallsyms(void *held)

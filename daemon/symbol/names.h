@@ -54,9 +54,9 @@ enum names_want {
 int names_of_module(struct names *n, struct module *m, const uint64_t *vaddrs, uint32_t count,
 	enum names_want want, struct name_answer *ret_answer);
 
-/* Kernel addresses by kallsyms, read again when the names are older than 60 s or were hidden. With
- * kptr_restrict in force nothing has a name, and names_kernel_hidden() says so: as of the last
- * look-up. */
+/* Kernel addresses by kallsyms, read again when the names are older than 60 s or were hidden. While
+ * kptr_restrict is in force, which is looked at each time, nothing has a name, and
+ * names_kernel_hidden() says so: as of the last look-up. */
 int names_of_kernel(
 	struct names *n, const uint64_t *addrs, uint32_t count, struct name_answer *ret_answer);
 bool names_kernel_hidden(struct names *n);

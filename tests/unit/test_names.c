@@ -626,15 +626,26 @@ static void kernel_names(void **state)
 	assert_true(names_kernel_hidden(n));
 	assert_int_equal(a.starts[2], 0);
 	names_release(&a);
-	names_free(n);
 
-	n = new_names();
+	/* They come back as soon as they are shown, */
 	kallsyms_text = "ffffffff81000000 T one\nffffffff81000100 t two\n";
 	assert_int_equal(names_of_kernel(n, addrs, 2, &a), 0);
 	assert_false(names_kernel_hidden(n));
 	assert_int_equal(a.starts[2], 2);
 	assert_string_equal(a.frames[0].name, "one");
 	assert_string_equal(a.frames[1].name, "two");
+	/* and are gone as soon as they are not. */
+	kallsyms_text = "0000000000000000 T one\n0000000000000000 t two\n";
+	struct name_answer none;
+	assert_int_equal(names_of_kernel(n, addrs, 2, &none), 0);
+	assert_true(names_kernel_hidden(n));
+	assert_int_equal(none.starts[2], 0);
+	names_release(&none);
+	/* No right to read them at all. */
+	kallsyms_text = NULL;
+	assert_int_equal(names_of_kernel(n, addrs, 2, &none), 0);
+	assert_true(names_kernel_hidden(n));
+	names_release(&none);
 	names_free(n);
 	assert_string_equal(a.frames[1].name, "two");
 	names_release(&a);
@@ -649,6 +660,27 @@ static const char *jit(struct names *n, uint64_t start_ticks, uint64_t addr)
 	snprintf(text, sizeof(text), "%s", a.starts[1] ? a.frames[0].name : "");
 	names_release(&a);
 	return text;
+}
+
+/* Modules come and go: what is older than a minute is read again. */
+static void kernel_names_are_read_again(void **state)
+{
+	struct names *n = new_names();
+	uint64_t addr = 0xffffffff81000010;
+	struct name_answer a;
+
+	kallsyms_text = "ffffffff81000000 T before\n";
+	assert_int_equal(names_of_kernel(n, &addr, 1, &a), 0);
+	names_release(&a);
+	kallsyms_text = "ffffffff81000000 T after\n";
+	assert_int_equal(names_of_kernel(n, &addr, 1, &a), 0);
+	assert_string_equal(a.frames[0].name, "before");
+	names_release(&a);
+	clock_ahead_ns += 61000000000;
+	assert_int_equal(names_of_kernel(n, &addr, 1, &a), 0);
+	assert_string_equal(a.frames[0].name, "after");
+	names_release(&a);
+	names_free(n);
 }
 
 static void jit_names_outlive_the_process(void **state)
@@ -715,6 +747,7 @@ int main(void)
 		cmocka_unit_test(answers_outlive_eviction_and_names),
 		cmocka_unit_test(many_ask_at_once),
 		cmocka_unit_test(kernel_names),
+		cmocka_unit_test(kernel_names_are_read_again),
 		cmocka_unit_test(jit_names_outlive_the_process),
 		cmocka_unit_test(jit_map_of_another_process_is_not_read),
 	};

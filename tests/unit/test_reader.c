@@ -530,8 +530,11 @@ static void damaged_files(void **state)
 	assert_int_equal(build_c("good", inlines, "-O2 -g -gz=zlib"), 0);
 	work = build_symbol("good", "host_fn");
 
+	assert_string_equal(name("good", work), "host_fn");
+	assert_false(flags & READER_FLAG_DAMAGED);
 	patch("good", "bad", offsetof(Elf64_Ehdr, e_shoff), &big, 8);
 	assert_string_equal(name("bad", work), "");
+	assert_true(flags & READER_FLAG_DAMAGED);
 	survive("bad");
 	patch("good", "bad", offsetof(Elf64_Ehdr, e_shnum), &many, 2);
 	assert_string_equal(name("bad", work), "");
