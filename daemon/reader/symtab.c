@@ -57,10 +57,17 @@ size_t symbol_name_len(const char *name)
 	return (size_t)(at - name);
 }
 
+/* "$x", "$d.1": where code and data begin, on machines that mix them. */
+static bool is_mapping_symbol(const char *name)
+{
+	return name[0] == '$' && name[1] && strchr("adtx", name[1]) &&
+		(name[2] == 0 || name[2] == '.');
+}
+
 /* Marks that assemblers and tools leave in code: no functions. */
 static bool is_mark(const char *name)
 {
-	return name[0] == 0 || name[0] == '$' || strncmp(name, ".L", 2) == 0 ||
+	return name[0] == 0 || is_mapping_symbol(name) || strncmp(name, ".L", 2) == 0 ||
 		strncmp(name, ".annobin", 8) == 0 || strncmp(name, "__annobin", 9) == 0;
 }
 
