@@ -185,7 +185,7 @@ static bool set_range(
 }
 
 /* An ended session does not change any more, so that its dumps have a tag. */
-static bool tag_ended(struct req *r, const struct profile_meta *m)
+static bool tag_ended(struct req *r, const struct profile_meta *m, enum render_format format)
 {
 	AUTO(buf_done) struct buf key = BUF_INIT;
 	char tag[40];
@@ -198,7 +198,12 @@ static bool tag_ended(struct req *r, const struct profile_meta *m)
 		return false;
 	snprintf(tag, sizeof(tag), "\"%016" PRIx64 "\"", hash_bytes(key.data, key.len, 0));
 	r->answer.cache = "private, no-cache";
-	return answer_etag(r, tag);
+	if (!answer_etag(r, tag))
+		return false;
+	/* Browsers put the headers of "not modified" in place of those that they have kept. */
+	if (format == RENDER_SVG)
+		r->answer.csp = SVG_POLICY;
+	return true;
 }
 
 /* With a place among the heavy ones taken. */
@@ -276,7 +281,7 @@ static void answer_profile(struct req *r, enum render_format format)
 	error = run_head(r->http->setup.run, &r->who, r->id, &head, &message);
 	if (error != RUN_OK)
 		problem_of_run(r, error, &message);
-	else if (!tag_ended(r, &head->meta))
+	else if (!tag_ended(r, &head->meta, asked.format))
 		dump(r, &asked);
 }
 
