@@ -30,6 +30,7 @@ struct recording {
 	bool over; /* the session has ended by itself */
 	bool bar;
 	double samples;
+	char name[64]; /* of a file that nobody has named */
 };
 
 static int parse_options(struct recording *r, int argc, char **argv)
@@ -159,7 +160,6 @@ static int report(struct cli *cli, const struct recording *r, const struct buf *
 static int record(struct cli *cli, struct recording *r)
 {
 	AUTO(buf_done) struct buf body = BUF_INIT;
-	char name[64];
 	int e = start(cli, r);
 
 	if (e != EXIT_OK)
@@ -169,8 +169,8 @@ static int record(struct cli *cli, struct recording *r)
 	if (e != EXIT_OK)
 		return e;
 	if (!r->file) {
-		snprintf(name, sizeof(name), "profile-%llu.svg", (unsigned long long)r->id);
-		r->file = name;
+		snprintf(r->name, sizeof(r->name), "profile-%llu.svg", (unsigned long long)r->id);
+		r->file = r->name;
 	}
 	e = save_profile(cli, r->id, format_of_file(r->file), "", r->file);
 	return e == EXIT_OK ? report(cli, r, &body) : e;

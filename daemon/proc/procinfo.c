@@ -205,7 +205,7 @@ int procinfo_read(struct broker *b, pid_t pid, struct procinfo *ret_info)
 
 bool procinfo_is_gone(struct broker *b, pid_t pid, uint64_t start_ticks)
 {
-	struct procinfo info;
+	struct procinfo info = {.start_ticks = 0};
 	int r = procinfo_read_stat(b, pid, &info);
 
 	if (r == -ESRCH)

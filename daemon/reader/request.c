@@ -34,7 +34,7 @@ static int read_addrs(struct job *j, int fd)
 {
 	size_t bytes = (size_t)j->req->addr_count * sizeof(uint64_t), got = 0;
 
-	j->addrs = malloc(bytes ? bytes : 1);
+	j->addrs = calloc(1, bytes ? bytes : 1);
 	if (!j->addrs)
 		return -ENOMEM;
 	while (got < bytes) {

@@ -141,7 +141,7 @@ static int open_plan(struct capture *c, const struct cpus *cpus, struct buf *mes
 
 static int open_target(struct capture *c, const struct target_spec *target, struct buf *message)
 {
-	AUTO(free_auto) struct cpus *cpus = malloc(sizeof(*cpus));
+	AUTO(free_auto) struct cpus *cpus = calloc(1, sizeof(*cpus));
 	int r;
 
 	if (!cpus)
@@ -270,7 +270,7 @@ static int refresh_cpu(struct capture *c, unsigned cpu)
  * Those of a task go with the task, and need this only on CPUs that were never there before. */
 static int refresh_cpus(struct capture *c)
 {
-	AUTO(free_auto) struct cpus *cpus = malloc(sizeof(*cpus));
+	AUTO(free_auto) struct cpus *cpus = calloc(1, sizeof(*cpus));
 	int r;
 
 	if (!cpus)

@@ -32,7 +32,7 @@ static int read_number(struct broker *b, enum broker_host what, int *ret_value)
 
 static int explain_rate(struct broker *b, const struct capture_options *o, struct buf *message)
 {
-	int limit;
+	int limit = 0;
 
 	if ((o->freq_hz == 0) == (o->period == 0)) {
 		buf_append_str(message, "Ask for either a rate or a period.");
@@ -121,7 +121,7 @@ static void explain_refusal(struct broker *b, const struct capture_options *o,
 {
 	bool kernel = event < EVENTS_MAX && (o->kernel || o->events[event].in_kernel);
 	int level = plan != CAPTURE_TASK ? 0 : kernel ? 1 : 2;
-	int now;
+	int now = 0;
 
 	buf_append_str(message, "The kernel refuses to sample ");
 	if (plan != CAPTURE_TASK)

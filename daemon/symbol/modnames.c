@@ -365,7 +365,7 @@ static int ask_reader(struct modnames *n, struct module *m, struct entry *e, enu
 	const uint64_t *addrs, uint32_t count, struct reader_result *ret)
 {
 	enum effort effort = effort_of(n, e);
-	int r;
+	int r = 0;
 
 	for (; effort < EFFORT_NONE; effort = lower_effort(n, e, effort + 1)) {
 		r = ask_once(n, m, e, effort, want, addrs, count, ret);

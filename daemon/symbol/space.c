@@ -396,7 +396,10 @@ static void open_sibling(struct space *s, struct range *r)
 		if (o == r || o->kind != RANGE_FILE || o->inode != r->inode || o->dev != r->dev ||
 			o->module)
 			continue;
-		if (modules_open(s->modules, s->pid, o, &o->module) < 0 || o->module->error != 0)
+		if (modules_open(s->modules, s->pid, o, &m) < 0)
+			continue;
+		o->module = m;
+		if (m->error != 0)
 			continue;
 		m = r->module;
 		r->module = module_ref(o->module);
@@ -407,14 +410,17 @@ static void open_sibling(struct space *s, struct range *r)
 
 struct module *space_module(struct space *s, struct range *r)
 {
+	struct module *m;
+
 	if (r->module || (r->kind != RANGE_FILE && r->kind != RANGE_VDSO))
 		return r->module;
 	if (r->kind == RANGE_FILE)
 		r->module = of_sibling(s, r);
 	if (r->module)
 		return r->module;
-	if (modules_open(s->modules, s->pid, r, &r->module) < 0)
+	if (modules_open(s->modules, s->pid, r, &m) < 0)
 		return NULL;
+	r->module = m;
 	if (r->kind == RANGE_FILE && r->module->fd < 0)
 		open_sibling(s, r);
 	if (r->module->error == -ENOEXEC && is_memory_file(r->path)) {
