@@ -129,7 +129,7 @@ CLANG_SOURCE = """
 template <int N> struct F { static int f(std::map<int, std::string> &m) { m[N] = std::string(N, 'x');
     std::vector<int> v(N); std::sort(v.begin(), v.end(), [](int a, int b) { return a + N < b; }); return F<N - 1>::f(m) + v.size(); } };
 template <> struct F<0> { static int f(std::map<int, std::string> &) { return 0; } };
-int main() { std::map<int, std::string> m; std::regex r("a(b|c)*d"); return F<150>::f(m) + std::regex_match("abcd", r); }
+int main() { std::map<int, std::string> m; std::regex r("a(b|c)*d"); return F<400>::f(m) + std::regex_match("abcd", r); }
 """
 
 PYTHON_SOURCE = """
@@ -157,7 +157,7 @@ def target_command(name, build, folder):
 
     if name == "clang":
         source = write("big.cc", CLANG_SOURCE)
-        return ["sh", "-c", "while :; do clang++ -O2 -c %s -o /dev/null & wait $!; done" % source]
+        return ["clang++", "-O2", "-c", source, "-o", "/dev/null"]
     if name == "python3":
         return ["/usr/bin/python3", write("fib.py", PYTHON_SOURCE)]
     if name == "node":
@@ -178,15 +178,18 @@ def row(label, ours, peer):
 
 def bench_target(name, args, daemon, folder):
     command = target_command(name, args.build, folder)
-    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     ours, peer = [], []
-    try:
-        time.sleep(1)
-        for _ in range(args.rounds):
-            peer.append(perf_run(process.pid, args.seconds, folder))
-            ours.append(our_run(daemon, process.pid, args.seconds))
-    finally:
-        end_group(process)
+    for _ in range(args.rounds):
+        for run, results in ((lambda pid: perf_run(pid, args.seconds, folder), peer),
+                             (lambda pid: our_run(daemon, pid, args.seconds), ours)):
+            # A fresh target each time: a compiler is in another phase a few seconds later.
+            process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL)
+            try:
+                time.sleep(1)
+                results.append(run(process.pid))
+            finally:
+                end_group(process)
 
     def median(runs, f):
         return statistics.median(f(r) for r in runs)
