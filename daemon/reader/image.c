@@ -11,8 +11,8 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 
-#define FILE_MAX_BYTES      (4ull << 30)
-#define DEBUGDATA_MAX_BYTES (64u << 20) /* packed; a distribution's largest are some 5 MB */
+#define FILE_MAX_BYTES      (16ull << 30) /* debug files of browsers reach some 5 GB */
+#define DEBUGDATA_MAX_BYTES (64u << 20)   /* packed; a distribution's largest are some 5 MB */
 #define CODE_MAX            65536
 
 /* The section table lies in the file as a whole. libelf takes some damaged ones for an empty table

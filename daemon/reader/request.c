@@ -34,7 +34,7 @@ static int read_addrs(struct job *j, int fd)
 {
 	size_t bytes = (size_t)j->req->addr_count * sizeof(uint64_t), got = 0;
 
-	j->addrs = calloc(1, bytes ? bytes : 1);
+	j->addrs = calloc((size_t)j->req->addr_count + 1, sizeof(*j->addrs));
 	if (!j->addrs)
 		return -ENOMEM;
 	while (got < bytes) {
@@ -57,7 +57,10 @@ static int open_files(struct job *j, const int *fds)
 		j->flags |= READER_FLAG_DAMAGED;
 	if (r < 0 || !(j->req->flags & READER_WITH_DEBUG))
 		return r;
-	if (image_open(fds[1], &j->debug) == 0) {
+	r = image_open(fds[1], &j->debug);
+	if (r < 0 && r != -EBADMSG)
+		return r;
+	if (r == 0) {
 		j->has_debug = image_debug_matches(&j->img, &j->debug);
 		if (!j->has_debug)
 			image_done(&j->debug);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* Files are mapped as a whole, and cost page cache rather than memory: two of image.c's largest. */
-#define FILE_MAPPINGS_BYTES (9ull << 30)
+#define FILE_MAPPINGS_BYTES (33ull << 30)
 #define FDS_MAX             16
 
 static int limit(int what, uint64_t value)

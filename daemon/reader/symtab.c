@@ -85,7 +85,9 @@ static bool is_function(const struct symbol *s)
 	return s->type == STT_FUNC || s->type == STT_GNU_IFUNC;
 }
 
-/* Of two names for one place: the one that people know it by. */
+/* Of two names for one place: the same that other profilers take, where they agree. Weak names
+ * stand for others on purpose: in the C library most are the shorter ones, in the vdso they are
+ * aliases. */
 static bool better_name(const struct symbol *a, const struct symbol *b)
 {
 	size_t al, bl;
@@ -94,10 +96,10 @@ static bool better_name(const struct symbol *a, const struct symbol *b)
 		return is_function(a);
 	if ((a->bind == STB_LOCAL) != (b->bind == STB_LOCAL))
 		return b->bind == STB_LOCAL;
-	if (underscores(a->name) != underscores(b->name))
-		return underscores(a->name) < underscores(b->name);
 	if ((a->bind == STB_WEAK) != (b->bind == STB_WEAK))
 		return b->bind == STB_WEAK;
+	if (underscores(a->name) != underscores(b->name))
+		return underscores(a->name) < underscores(b->name);
 	al = symbol_name_len(a->name);
 	bl = symbol_name_len(b->name);
 	return al != bl ? al < bl : strcmp(a->name, b->name) < 0;

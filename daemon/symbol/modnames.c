@@ -13,6 +13,7 @@
 #define BACKOFF_FIRST_NS 1000000000ull
 #define BACKOFF_LAST_NS  (300 * 1000000000ull)
 #define DEBUG_SEARCH_NS  (300 * 1000000000ull) /* a debug package may be installed meanwhile */
+#define CUT_NS           (60 * 1000000000ull)  /* the machine may be less busy then */
 #define PLAIN_BATCH      READER_ADDRS_MAX
 #define INLINES_BATCH    4096 /* what comes back in time from a big program with all its DWARF */
 #define ENTRIES_MAX      4096
@@ -35,10 +36,11 @@ struct entry {
 	size_t counted_bytes;
 	enum effort effort;
 	uint64_t effort_until_ns, backoff_ns;
+	uint64_t stale_ns; /* from when on the store is to be filled anew; 0: never */
 	/* Under the lock of the reader. */
 	bool looked_at, told_broken, told_mismatch, told_unreadable;
 	struct reader_debuglink link;
-	uint32_t own_flags, debug_flags; /* READER_FLAG_… of the file, of its debug file */
+	uint32_t own_flags; /* READER_FLAG_… of the file by itself */
 	uint64_t debug_searched_ns;
 	int debug_fd; /* -1: none */
 };
@@ -78,12 +80,19 @@ int modnames_new(struct broker *b, reader_spawn_fn spawn, void *arg, size_t cach
 	return 0;
 }
 
+/* It is looked for again when the module is asked about again. */
+static void drop_debug_file(struct modnames *n, struct entry *e)
+{
+	if (e->debug_fd < 0)
+		return;
+	close(MOVE_FD(e->debug_fd));
+	e->debug_searched_ns = 0;
+	__atomic_sub_fetch(&n->debug_fds, 1, __ATOMIC_RELAXED);
+}
+
 static void entry_free(struct modnames *n, struct entry *e)
 {
-	if (e->debug_fd >= 0) {
-		close(e->debug_fd);
-		__atomic_sub_fetch(&n->debug_fds, 1, __ATOMIC_RELAXED);
-	}
+	drop_debug_file(n, e);
 	namestore_unref(e->store);
 	free(e);
 }
@@ -148,13 +157,15 @@ static struct entry *entry_new(struct modnames *n, uint32_t id)
 	return e;
 }
 
-/* What was left out after a death is tried again when its time is over; what was found without it
- * must not stand in the way. Cache lock held. */
-static void restore_effort(struct modnames *n, struct entry *e)
+/* What was left out after a death, or for want of time, is tried again when that is over; what was
+ * found without it must not stand in the way. Cache lock held. */
+static void restore(struct modnames *n, struct entry *e)
 {
+	uint64_t now = time_mono_ns();
+	bool lowered = e->effort != EFFORT_FULL && now >= e->effort_until_ns;
 	struct namestore *fresh;
 
-	if (e->effort == EFFORT_FULL || time_mono_ns() < e->effort_until_ns)
+	if (!lowered && (e->stale_ns == 0 || now < e->stale_ns))
 		return;
 	if (namestore_new(&fresh) < 0)
 		return;
@@ -162,7 +173,9 @@ static void restore_effort(struct modnames *n, struct entry *e)
 	e->store = fresh;
 	n->bytes -= e->counted_bytes;
 	e->counted_bytes = 0;
-	e->effort = EFFORT_FULL;
+	e->stale_ns = 0;
+	if (lowered)
+		e->effort = EFFORT_FULL;
 }
 
 /* The entry, busy, and a hold on its store. */
@@ -177,7 +190,7 @@ static struct entry *entry_get(struct modnames *n, uint32_t id, struct namestore
 	else
 		e = entry_new(n, id);
 	if (e) {
-		restore_effort(n, e);
+		restore(n, e);
 		e->busy++;
 		e->used = ++n->clock;
 		*ret_store = namestore_ref(e->store);
@@ -251,6 +264,20 @@ struct debug_trial {
 	int error;
 };
 
+static void refuse_debug_file(
+	struct debug_trial *t, const char *path, const struct reader_result *why)
+{
+	bool mismatch = why->status == 0;
+
+	pthread_mutex_lock(&t->n->cache_lock);
+	t->n->stats.debug_mismatches += mismatch;
+	pthread_mutex_unlock(&t->n->cache_lock);
+	if (!t->e->told_mismatch)
+		log_warning("%s: debug file %s not used: %s", t->m->path, path,
+			mismatch ? "it is of another build" : strerror(-why->status));
+	t->e->told_mismatch = true;
+}
+
 /* Does this debug file belong to the module? The reader says. */
 static bool try_debug_file(int fd, const char *path, void *arg)
 {
@@ -261,21 +288,13 @@ static bool try_debug_file(int fd, const char *path, void *arg)
 
 	if (r == 0 && answer.status == 0 && !(answer.flags & READER_FLAG_DEBUG_MISMATCH)) {
 		t->e->debug_fd = fd;
-		t->e->debug_flags = answer.flags;
 		__atomic_add_fetch(&t->n->debug_fds, 1, __ATOMIC_RELAXED);
 		log_debug("%s: debug file %s", t->m->path, path);
 		return true;
 	}
 	close(fd);
-	if (r == 0) {
-		pthread_mutex_lock(&t->n->cache_lock);
-		t->n->stats.debug_mismatches++;
-		pthread_mutex_unlock(&t->n->cache_lock);
-		if (!t->e->told_mismatch)
-			log_warning("%s: the debug file %s is of another build: not used",
-				t->m->path, path);
-		t->e->told_mismatch = true;
-	}
+	if (r == 0)
+		refuse_debug_file(t, path, &answer);
 	t->error = r;
 	return r < 0; /* a reader that died, or none: enough of this */
 }
@@ -298,6 +317,24 @@ static int look_at(struct modnames *n, struct module *m, struct entry *e)
 	return 0;
 }
 
+/* Reader lock held. One descriptor less, of an entry that nobody is asking about. */
+static void close_a_debug_file(struct modnames *n)
+{
+	struct entry *least = NULL;
+	uint64_t id, value;
+	size_t at = 0;
+
+	pthread_mutex_lock(&n->cache_lock);
+	while (map_next(n->entries, &at, &id, &value)) {
+		struct entry *e = (struct entry *)(uintptr_t)value;
+		if (e->busy == 0 && e->debug_fd >= 0 && (!least || e->used < least->used))
+			least = e;
+	}
+	if (least)
+		drop_debug_file(n, least);
+	pthread_mutex_unlock(&n->cache_lock);
+}
+
 static int find_debug_file(
 	struct modnames *n, struct module *m, struct entry *e, enum names_want want)
 {
@@ -307,9 +344,10 @@ static int find_debug_file(
 		(want == NAMES_PLAIN || (e->own_flags & READER_FLAG_HAS_DWARF));
 
 	if (complete || e->debug_fd >= 0 || m->is_vdso || !n->broker ||
-		__atomic_load_n(&n->debug_fds, __ATOMIC_RELAXED) >= DEBUG_FDS_MAX ||
 		(e->debug_searched_ns && now - e->debug_searched_ns < DEBUG_SEARCH_NS))
 		return 0;
+	if (__atomic_load_n(&n->debug_fds, __ATOMIC_RELAXED) >= DEBUG_FDS_MAX)
+		close_a_debug_file(n);
 	e->debug_searched_ns = now;
 	debugfile_search(n->broker, m, &e->link, try_debug_file, &t);
 	return t.error;
@@ -365,7 +403,7 @@ static int ask_reader(struct modnames *n, struct module *m, struct entry *e, enu
 	const uint64_t *addrs, uint32_t count, struct reader_result *ret)
 {
 	enum effort effort = effort_of(n, e);
-	int r = 0;
+	int r = -EIO;
 
 	for (; effort < EFFORT_NONE; effort = lower_effort(n, e, effort + 1)) {
 		r = ask_once(n, m, e, effort, want, addrs, count, ret);
@@ -373,7 +411,7 @@ static int ask_reader(struct modnames *n, struct module *m, struct entry *e, enu
 			break;
 		tell_unreadable(m, e, "the reader of symbols died over it");
 	}
-	if (effort == EFFORT_NONE)
+	if (effort >= EFFORT_NONE)
 		return -EIO;
 	if (r == 0 && ret->status < 0) {
 		tell_unreadable(m, e, strerror(-ret->status));
@@ -395,6 +433,8 @@ static int fetch_batch(struct modnames *n, struct module *m, struct entry *e, st
 		r = namestore_add(s, want, addrs, count, &answer);
 		if (r == 0 && e->effort == EFFORT_FULL)
 			e->backoff_ns = 0;
+		if (answer.flags & READER_FLAG_DWARF_CUT)
+			e->stale_ns = time_mono_ns() + CUT_NS;
 		pthread_mutex_unlock(&n->cache_lock);
 	}
 	reader_result_done(&answer);

@@ -113,6 +113,7 @@ static int spawn(void *arg, int *ret_sock, pid_t *ret_pid)
 
 /* Readers that die over some questions. */
 static bool (*dies_over)(const struct reader_request *req);
+static uint32_t more_flags; /* in its answers */
 
 static void serve_until_death(int sock)
 {
@@ -123,6 +124,7 @@ static void serve_until_death(int sock)
 
 	while (io_recv_fds(sock, &req, sizeof(req), fds, &n) == sizeof(req) && !dies_over(&req)) {
 		reader_handle(&req, fds, n, 0, &reply);
+		reply.head.flags |= more_flags;
 		io_send_fds(sock, &reply.head, sizeof(reply.head), &reply.fd, reply.fd >= 0);
 		for (n = 0; n < 3; n++)
 			close(fds[n]);
@@ -480,6 +482,65 @@ static void left_alone_when_all_kills_the_reader(void **state)
 	end_names(n);
 }
 
+static bool over_nothing(const struct reader_request *req)
+{
+	return false;
+}
+
+/* Cut short because the machine was busy: kept for a while only. */
+static void cut_answers_are_asked_for_again(void **state)
+{
+	struct names *n;
+	struct module m = module_of("prog");
+	struct names_stats s;
+	uint64_t requests;
+
+	more_flags = READER_FLAG_DWARF_CUT;
+	n = fragile_names(over_nothing);
+	assert_string_equal(ask(n, &m, deep, NAMES_INLINES), "in_deep<outer_fn");
+	more_flags = 0;
+	names_get_stats(n, &s);
+	requests = s.reader_requests;
+	clock_ahead_ns += 30000000000;
+	assert_string_equal(ask(n, &m, deep, NAMES_INLINES), "in_deep<outer_fn");
+	names_get_stats(n, &s);
+	assert_int_equal(s.reader_requests, requests);
+	clock_ahead_ns += 31000000000;
+	assert_string_equal(ask(n, &m, deep, NAMES_INLINES), "in_deep<outer_fn");
+	names_get_stats(n, &s);
+	assert_int_equal(s.reader_requests, requests + 1);
+	module_end(&m);
+	end_names(n);
+}
+
+static unsigned open_fds(void)
+{
+	unsigned n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void few_debug_files_stay_open(void **state)
+{
+	struct names *n = new_names();
+	struct module m[80];
+	unsigned before;
+
+	for (int i = 0; i < 80; i++)
+		m[i] = module_of("ok/bare");
+	before = open_fds();
+	for (int i = 0; i < 80; i++)
+		assert_string_equal(ask(n, &m[i], deep, NAMES_PLAIN), "outer_fn");
+	assert_in_range(open_fds(), before + 32, before + 70);
+	/* One that was closed is found again. */
+	assert_string_equal(ask(n, &m[0], deep, NAMES_INLINES), "in_deep<outer_fn");
+	for (int i = 0; i < 80; i++)
+		module_end(&m[i]);
+	end_names(n);
+}
+
 /* Debug sections that unpack to a thousand times their size. */
 static void packed_trap_costs_nothing(void **state)
 {
@@ -742,6 +803,8 @@ int main(void)
 		cmocka_unit_test(without_dwarf_when_that_kills_the_reader),
 		cmocka_unit_test(without_demangling_when_that_kills_the_reader),
 		cmocka_unit_test(left_alone_when_all_kills_the_reader),
+		cmocka_unit_test(cut_answers_are_asked_for_again),
+		cmocka_unit_test(few_debug_files_stay_open),
 		cmocka_unit_test(packed_trap_costs_nothing),
 		cmocka_unit_test(reader_is_shut_in),
 		cmocka_unit_test(answers_outlive_eviction_and_names),

@@ -389,6 +389,14 @@ static void one_name_of_many(void **state)
 			""),
 		0);
 	assert_string_equal(name("alias", build_symbol("alias", "__secret_impl")), "shown");
+	assert_int_equal(
+		build_c("alias",
+			"void __strong_one(void) {}\n"
+			"void weak_one(void) __attribute__((weak, alias(\"__strong_one\")));\n"
+			"int main(void){return 0;}",
+			""),
+		0);
+	assert_string_equal(name("alias", build_symbol("alias", "weak_one")), "__strong_one");
 }
 
 static void packed_symbols(void **state)
