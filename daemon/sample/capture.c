@@ -10,13 +10,6 @@
 #include "base/parse.h"
 #include "daemon/sample/explain.h"
 
-#define CPUS_MAX 4096
-
-struct cpus {
-	unsigned list[CPUS_MAX];
-	unsigned count;
-};
-
 static int add_cpu(unsigned cpu, void *arg)
 {
 	struct cpus *cpus = arg;
@@ -27,7 +20,7 @@ static int add_cpu(unsigned cpu, void *arg)
 	return 0;
 }
 
-static int read_online(struct broker *b, struct cpus *cpus)
+int capture_read_online(struct broker *b, struct cpus *cpus)
 {
 	AUTO(buf_done) struct buf text = BUF_INIT;
 	AUTO(close_auto) int fd = -1;
@@ -39,8 +32,7 @@ static int read_online(struct broker *b, struct cpus *cpus)
 	return r < 0 ? r : parse_cpu_list(text.data ? text.data : "", add_cpu, cpus);
 }
 
-/* CPU-wide and cgroup plans. A CPU that went offline just now is left for capture_refresh(). */
-static int open_slots(struct capture *c)
+int capture_open_slots(struct capture *c)
 {
 	unsigned opened = 0;
 	int r = -ENODEV;
@@ -65,7 +57,7 @@ static int open_events(struct capture *c, const struct cpus *cpus, struct buf *m
 			explain_rings(c->b, &c->options, r, message);
 			return r;
 		}
-		r = c->plan == CAPTURE_TASK ? tasks_open(c, &c->processes) : open_slots(c);
+		r = c->plan == CAPTURE_TASK ? tasks_open(c, &c->processes) : capture_open_slots(c);
 	}
 	if (r < 0)
 		explain_open(c->b, &c->options, c->plan,
@@ -150,7 +142,7 @@ static int open_target(struct capture *c, const struct target_spec *target, stru
 	if (r == 0 && target->kind == TARGET_CGROUP)
 		r = cgroup_inode(c, &c->cgroup_inode);
 	if (r == 0)
-		r = read_online(c->b, cpus);
+		r = capture_read_online(c->b, cpus);
 	if (r == 0)
 		r = target_plan(target, &c->options, &c->processes, cpus->count, &c->plan, message);
 	if (r == 0)
@@ -197,6 +189,7 @@ void capture_free(struct capture *c)
 	if (!c)
 		return;
 	events_free(c->events);
+	events_free(c->previous);
 	merge_free(c->merge);
 	members_free(c->members);
 	members_free(c->covered);
@@ -228,9 +221,12 @@ int capture_watch(struct capture *c, int epoll_fd, void *data)
 	return capture_watch_slots(c);
 }
 
-static void read_counts(struct capture *c)
+void capture_read_counts(struct capture *c)
 {
 	events_read_counts(c->events, c->stats.counted, &c->lost_counted);
+	c->lost_counted += c->lost_before;
+	for (unsigned i = 0; i < c->options.event_count; i++)
+		c->stats.counted[i] += c->counted_before[i];
 }
 
 void capture_stop(struct capture *c)
@@ -239,7 +235,7 @@ void capture_stop(struct capture *c)
 		return;
 	c->stopped = true;
 	events_stop(c->events);
-	read_counts(c);
+	capture_read_counts(c);
 	c->epoll_fd = -1;
 }
 
@@ -278,7 +274,7 @@ static int refresh_cpus(struct capture *c)
 	for (unsigned i = 0; c->plan != CAPTURE_TASK && i < events_slot_count(c->events); i++)
 		if (events_slot(c->events, i)->open && !events_slot_lives(c->events, i))
 			events_close_slot(c->events, i);
-	r = read_online(c->b, cpus);
+	r = capture_read_online(c->b, cpus);
 	for (unsigned i = 0; i < cpus->count && r == 0; i++)
 		r = refresh_cpu(c, cpus->list[i]);
 	return r;
@@ -286,7 +282,7 @@ static int refresh_cpus(struct capture *c)
 
 static void refresh_gone(struct capture *c)
 {
-	uint64_t inode;
+	uint64_t inode = 0;
 	int r;
 
 	switch (c->target.kind) {
@@ -351,7 +347,9 @@ int capture_refresh(struct capture *c)
 	first = r < 0 && first == 0 ? r : first;
 	r = find_candidates(c);
 	first = r < 0 && first == 0 ? r : first;
-	read_counts(c);
+	r = replan(c);
+	first = r < 0 && first == 0 ? r : first;
+	capture_read_counts(c);
 	return first;
 }
 
@@ -368,6 +366,20 @@ static void add_peak(const struct ring *r, double *peak)
 		*peak = share;
 }
 
+double capture_peak(struct events *e)
+{
+	double peak = 0;
+
+	for (unsigned i = 0; i < events_slot_count(e); i++) {
+		const struct slot *slot = events_slot(e, i);
+
+		for (unsigned k = 0; k < events_ring_count(e); k++)
+			add_peak(slot->samples[k], &peak);
+		add_peak(slot->sideband, &peak);
+	}
+	return peak;
+}
+
 void capture_get_stats(struct capture *c, struct capture_stats *ret_stats)
 {
 	struct capture_stats *s = ret_stats;
@@ -382,11 +394,7 @@ void capture_get_stats(struct capture *c, struct capture_stats *ret_stats)
 	/* A loss is told by a record once there is room for one, by the count at once. */
 	s->lost = c->lost_records > c->lost_counted ? c->lost_records : c->lost_counted;
 	s->lost += c->lost_by_hardware;
-	for (unsigned i = 0; i < events_slot_count(c->events); i++) {
-		const struct slot *slot = events_slot(c->events, i);
-
-		for (unsigned k = 0; k < events_ring_count(c->events); k++)
-			add_peak(slot->samples[k], &s->ring_peak);
-		add_peak(slot->sideband, &s->ring_peak);
-	}
+	s->ring_peak = capture_peak(c->events);
+	if (c->peak_before > s->ring_peak)
+		s->ring_peak = c->peak_before;
 }

@@ -20,6 +20,8 @@ struct capture {
 	struct record_layout layouts[EVENTS_MAX];
 	enum capture_plan plan;
 	struct events *events;
+	struct events
+		*previous; /* stopped, for another plan: the next round reads the last of them */
 	struct merge *merge;
 	struct members *members; /* NULL: whatever the events see belongs to the target */
 	struct members *covered; /* task plan: the processes whose threads have events */
@@ -32,6 +34,11 @@ struct capture {
 	void *epoll_data;
 	unsigned watched_slots;
 	bool stopped, gone;
+	unsigned births;       /* threads and processes born since the last refresh; task plan */
+	uint64_t replanned_ns; /* when previous was */
+	bool stays;            /* another plan could not be had */
+	uint64_t counted_before[EVENTS_MAX], lost_before; /* by events of earlier plans */
+	double peak_before;
 	bool read_since_reap;      /* a round has taken place since */
 	uint64_t rescanned_at;     /* sideband_lost when the members were looked at afresh */
 	uint64_t lost_records;     /* by the LOST records in the rings */
@@ -48,10 +55,27 @@ int tasks_open_slots(struct capture *c, unsigned from_slot);
 void tasks_adopt(struct capture *c);
 /* Looks for the sign that a thread has both an event of its own and one that it inherited; then its
  * own one is closed. True: the sample is the second of the same occurrence. source may be NULL. */
-bool tasks_is_double(struct capture *c, unsigned slot, unsigned event,
+bool tasks_is_double(struct capture *c, struct events *e, unsigned slot, unsigned event,
 	const struct sample_head *head, const struct event_source *source);
 
 /* Descriptors of slots that were added since go into the epoll set. */
 int capture_watch_slots(struct capture *c);
+/* The CPUs that are online, now. */
+#define CPUS_MAX 4096
+struct cpus {
+	unsigned list[CPUS_MAX];
+	unsigned count;
+};
+int capture_read_online(struct broker *b, struct cpus *cpus);
+/* CPU-wide and cgroup plans: opens the events of all slots of c->events. -ENODEV: of none. A CPU
+ * that went offline just now is left for capture_refresh(). */
+int capture_open_slots(struct capture *c);
+/* Asks the events for the counts that are in the statistics. */
+void capture_read_counts(struct capture *c);
+double capture_peak(struct events *e);
+
+/* Goes over to CPU-wide events when the target gives birth so often that events on its tasks are
+ * unfair. */
+int replan(struct capture *c);
 
 #endif

@@ -17,6 +17,9 @@ struct round {
 	int records;
 };
 
+/* Of rings of the previous plan; beside the number of the ring. */
+#define OF_PREVIOUS 256u
+
 static void decoded_badly(struct capture *c, size_t len)
 {
 	c->stats.malformed++;
@@ -24,10 +27,9 @@ static void decoded_badly(struct capture *c, size_t len)
 }
 
 /* Whose sample it is, by its ring or by its id. -1: nobody's. */
-static int event_of(
-	const struct capture *c, const struct merge_source *s, const struct event_source *source)
+static int event_of(const struct events *e, unsigned ring, const struct event_source *source)
 {
-	int sole = events_sole(c->events, s->index);
+	int sole = events_sole(e, ring);
 
 	if (sole >= 0)
 		return sole;
@@ -38,6 +40,7 @@ static void hand_out_sample(
 	struct round *r, const struct merge_source *s, const struct sample_head *head)
 {
 	struct capture *c = r->c;
+	struct events *e = s->index & OF_PREVIOUS ? c->previous : c->events;
 	const struct event_source *source;
 	struct record record;
 	int event;
@@ -47,13 +50,13 @@ static void hand_out_sample(
 		c->stats.filtered++;
 		return;
 	}
-	source = events_find(c->events, head->id);
-	event = event_of(c, s, source);
+	source = events_find(e, head->id);
+	event = event_of(e, s->index % OF_PREVIOUS, source);
 	if (event < 0) {
 		c->stats.unknown++;
 		return;
 	}
-	if (tasks_is_double(c, s->slot, (unsigned)event, head, source)) {
+	if (tasks_is_double(c, e, s->slot, (unsigned)event, head, source)) {
 		c->stats.filtered++;
 		return;
 	}
@@ -72,6 +75,7 @@ static void hand_out_sideband(struct round *r, const struct sideband *s)
 {
 	struct capture *c = r->c;
 
+	c->births += s->kind == SIDEBAND_FORK;
 	if (c->covered)
 		members_follow(c->covered, s);
 	if (!c->members || members_follow(c->members, s))
@@ -88,6 +92,14 @@ static void count_lost(struct capture *c, const struct merge_source *s, const st
 		c->lost_records += record->lost.count;
 }
 
+/* While two plans overlap, both tell what happens to the target. */
+static bool is_told_twice(const struct capture *c, const struct merge_source *s, uint64_t t_ns)
+{
+	if (!c->previous)
+		return false;
+	return s->index & OF_PREVIOUS ? t_ns > c->replanned_ns : t_ns <= c->replanned_ns;
+}
+
 static void hand_out_other(struct round *r, const struct merge_source *s)
 {
 	const struct record_layout layout = {.sampling = s->sampling};
@@ -99,7 +111,10 @@ static void hand_out_other(struct round *r, const struct merge_source *s)
 		return;
 	}
 	switch (record.kind) {
-	case RECORD_SIDEBAND: hand_out_sideband(r, &record.sideband); break;
+	case RECORD_SIDEBAND:
+		if (!is_told_twice(c, s, record.t_ns))
+			hand_out_sideband(r, &record.sideband);
+		break;
 	case RECORD_LOST: count_lost(c, s, &record); break;
 	case RECORD_THROTTLE: c->stats.throttled++; break;
 	case RECORD_UNKNOWN: c->stats.unknown++; break;
@@ -120,27 +135,58 @@ static void hand_out(struct round *r, const struct merge_source *s)
 		hand_out_other(r, s);
 }
 
+static void take_sample_heads(struct events *e)
+{
+	for (unsigned i = 0; i < events_slot_count(e); i++)
+		for (unsigned k = 0; k < events_ring_count(e); k++)
+			ring_take_head(events_slot(e, i)->samples[k]);
+}
+
+static void take_sideband_heads(struct events *e)
+{
+	for (unsigned i = 0; i < events_slot_count(e); i++)
+		ring_take_head(events_slot(e, i)->sideband);
+}
+
+static int add_rings(struct merge *m, struct events *e, unsigned flag)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < events_slot_count(e) && r == 0; i++) {
+		struct slot *slot = events_slot(e, i);
+
+		for (unsigned k = 0; k < events_ring_count(e) && r == 0; k++)
+			r = merge_add(m, slot->samples[k], true, i, k | flag);
+		if (r == 0)
+			r = merge_add(m, slot->sideband, false, i, flag);
+	}
+	return r;
+}
+
 /* Sample rings first: whatever had happened to an address space when the last of these samples was
  * taken is then in the sideband rings, whose heads are taken after. */
 static int take_heads(struct capture *c)
 {
-	unsigned slots = events_slot_count(c->events), rings = events_ring_count(c->events);
-	int r = 0;
+	int r;
 
-	for (unsigned i = 0; i < slots; i++)
-		for (unsigned k = 0; k < rings; k++)
-			ring_take_head(events_slot(c->events, i)->samples[k]);
-	for (unsigned i = 0; i < slots; i++)
-		ring_take_head(events_slot(c->events, i)->sideband);
-	for (unsigned i = 0; i < slots && r == 0; i++) {
-		struct slot *slot = events_slot(c->events, i);
+	if (c->previous)
+		take_sample_heads(c->previous);
+	take_sample_heads(c->events);
+	if (c->previous)
+		take_sideband_heads(c->previous);
+	take_sideband_heads(c->events);
+	r = c->previous ? add_rings(c->merge, c->previous, OF_PREVIOUS) : 0;
+	return r < 0 ? r : add_rings(c->merge, c->events, 0);
+}
 
-		for (unsigned k = 0; k < rings && r == 0; k++)
-			r = merge_add(c->merge, slot->samples[k], true, i, k);
-		if (r == 0)
-			r = merge_add(c->merge, slot->sideband, false, i, 0);
-	}
-	return r;
+/* All that was in its rings is older than what a round leaves for the next. */
+static void end_previous(struct capture *c)
+{
+	if (!c->previous)
+		return;
+	if (capture_peak(c->previous) > c->peak_before)
+		c->peak_before = capture_peak(c->previous);
+	events_free(MOVE(c->previous));
 }
 
 int capture_round(struct capture *c, const struct capture_sink *sink)
@@ -157,6 +203,7 @@ int capture_round(struct capture *c, const struct capture_sink *sink)
 		hand_out(&round, s);
 	c->stats.records += (uint64_t)round.records;
 	c->read_since_reap = true;
+	end_previous(c);
 	if (!c->stopped)
 		tasks_adopt(c);
 	return round.records;

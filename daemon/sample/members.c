@@ -70,6 +70,12 @@ void members_free(struct members *m)
 	free(m);
 }
 
+void members_go_on(struct members *m, uid_t only_uid, bool every_thread)
+{
+	m->only_uid = only_uid;
+	m->every_thread = every_thread;
+}
+
 static uint64_t get(const struct members *m, pid_t pid)
 {
 	uint64_t word = 0;

@@ -28,6 +28,8 @@ int members_new(struct broker *b, enum members_rule rule, const char *name, uid_
 void members_free(struct members *m);
 AUTO_FREE_FN(struct members, members_free)
 
+/* Other events take over: see members_new(). */
+void members_go_on(struct members *m, uid_t only_uid, bool every_thread);
 int members_add(struct members *m, pid_t pid, uint64_t start_ticks);
 /* May ask the broker whose the process is. */
 bool members_has(struct members *m, pid_t pid);

@@ -181,24 +181,24 @@ void tasks_adopt(struct capture *c)
 	target_processes_done(found);
 }
 
-bool tasks_is_double(struct capture *c, unsigned slot, unsigned event,
+bool tasks_is_double(struct capture *c, struct events *e, unsigned slot, unsigned event,
 	const struct sample_head *head, const struct event_source *source)
 {
-	struct last_sample *last = &events_slot(c->events, slot)->last[event], before = *last;
+	struct last_sample *last = &events_slot(e, slot)->last[event], before = *last;
 
 	if (!c->late_threads)
 		return false;
 	*last = (struct last_sample){head->t_ns, head->tid};
 	/* Prepared once for both events, so the stamp is the same to the nanosecond. */
-	if (events_is_shared(c->events, event)) {
+	if (events_is_shared(e, event)) {
 		if (before.t_ns != head->t_ns || before.tid != head->tid)
 			return false;
-		events_drop_own(c->events, head->tid, head->cpu, event);
+		events_drop_own(e, head->tid, head->cpu, event);
 		return true;
 	}
 	if (!source)
 		return false;
 	if (source->tid != head->tid)
-		events_drop_own(c->events, head->tid, head->cpu, event);
+		events_drop_own(e, head->tid, head->cpu, event);
 	return source->dropped;
 }

@@ -708,6 +708,80 @@ static void an_exec_ends_membership_of_a_command(void **state)
 	puppet_done(&p);
 }
 
+static void many_births_bring_cpu_wide_events(void **state)
+{
+	struct capture_stats stats;
+	unsigned opened;
+	struct puppet p;
+
+	if (!as_root)
+		skip();
+	p = puppet_new();
+	assert_int_equal(event_parse(fake_broker(), "cpu-clock", &options.events[0]), 0);
+	options.period = 0;
+	options.freq_hz = 5000;
+	begin_pid(p.pid);
+	for (unsigned i = 0; i < 20; i++)
+		order(&p, 'p');
+	usleep(2000);
+	read_all();
+	assert_int_equal(seen.sideband[SIDEBAND_FORK], 20);
+	assert_int_equal(capture_refresh(c), 0);
+	capture_get_stats(c, &stats);
+	assert_int_equal(stats.plan, CAPTURE_CPU);
+	read_all();
+	for (unsigned i = 0; i < 20; i++)
+		order(&p, 'p');
+	usleep(2000);
+	read_all();
+	assert_int_equal(seen.sideband[SIDEBAND_FORK], 40);
+	assert_int_equal(seen.sideband[SIDEBAND_EXIT], 40);
+	memset(&seen, 0, sizeof(seen));
+	while (seen.samples == 0 || seen.last_pid == p.pid) {
+		order(&p, 'p'); /* of the children too */
+		read_all();
+	}
+	/* And there it stays. */
+	opened = fake.perf_opened;
+	assert_int_equal(capture_refresh(c), 0);
+	assert_int_equal(fake.perf_opened, opened);
+	assert_false(capture_target_gone(c));
+	puppet_end(&p);
+	assert_int_equal(capture_refresh(c), 0);
+	assert_true(capture_target_gone(c));
+	read_all();
+	assert_int_equal(seen.disordered, 0);
+}
+
+static void without_leave_the_plan_stays(void **state)
+{
+	struct capture_stats stats;
+	struct failure f = {1, -EACCES};
+	struct puppet p;
+
+	if (!as_root)
+		skip();
+	p = puppet_new();
+	assert_int_equal(event_parse(fake_broker(), "cpu-clock", &options.events[0]), 0);
+	options.period = 0;
+	options.freq_hz = 5000;
+	begin_pid(p.pid);
+	for (unsigned i = 0; i < 20; i++)
+		order(&p, 'p');
+	usleep(2000);
+	read_all();
+	fake.before_perf_open = fail_at;
+	fake.arg = &f;
+	assert_int_equal(capture_refresh(c), -EACCES);
+	assert_int_equal(capture_refresh(c), 0);
+	capture_get_stats(c, &stats);
+	assert_int_equal(stats.plan, CAPTURE_TASK);
+	order(&p, 'f');
+	usleep(2000);
+	read_all();
+	puppet_end(&p);
+}
+
 static void a_session_without_descriptors_takes_few(void **state)
 {
 	struct capture_stats stats;
@@ -865,6 +939,8 @@ int main(void)
 		TEST(a_new_cpu_gets_events_of_the_threads_there_are),
 		TEST(later_processes_of_a_command_are_found),
 		TEST(an_exec_ends_membership_of_a_command),
+		TEST(many_births_bring_cpu_wide_events),
+		TEST(without_leave_the_plan_stays),
 		TEST(a_session_without_descriptors_takes_few),
 		TEST(rings_shrink_to_what_may_be_locked),
 		TEST(a_missing_counter_is_named),
