@@ -1,6 +1,15 @@
 // three_rs [SECONDS]: as three.c, in a module and behind a trait.
-use std::hint::black_box;
 use std::time::{Duration, Instant};
+
+// As that of std::hint, which is younger than the compilers of some systems.
+#[inline(always)]
+fn black_box<T>(value: T) -> T {
+    unsafe {
+        let copy = std::ptr::read_volatile(&value);
+        std::mem::forget(value);
+        copy
+    }
+}
 
 mod shares {
     const TENTH: u64 = 2_000;
