@@ -123,7 +123,9 @@ static void default_dirs(struct config *c, bool as_root)
 
 void config_defaults(struct config *c, bool as_root)
 {
-	*c = (struct config){
+	/* Static, so that the bytes between its fields are zero too and two of them compare as
+	 * bytes. */
+	static const struct config builtin = {
 		.user = "profiled",
 		.group = "profiled",
 		.log_level = LOG_LEVEL_INFO,
@@ -145,6 +147,8 @@ void config_defaults(struct config *c, bool as_root)
 		.reader_cpu_seconds = 3,
 		.names_cache_bytes = 128 * MIB,
 	};
+
+	memcpy(c, &builtin, sizeof(*c));
 	default_dirs(c, as_root);
 }
 

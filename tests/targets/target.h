@@ -28,6 +28,16 @@ static inline __attribute__((always_inline)) void spin(unsigned long n)
 #endif
 }
 
+/* From half of n to one and a half times n, another each time: turns of one length might fall in
+ * step with the clock that samples, and then some function is met too often. */
+__attribute__((unused)) static unsigned long varied(unsigned long n)
+{
+	static unsigned long state = 1;
+
+	state = state * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX */
+	return n / 2 + (state >> 33) % n;
+}
+
 static void target_over(int sig)
 {
 	(void)sig;

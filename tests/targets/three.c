@@ -1,29 +1,30 @@
 /* three [SECONDS]: sixty, thirty and ten take 60, 30 and 10 % of the CPU. */
 #include "target.h"
 
-/* Short turns: long ones might fall in step with the clock that samples. */
 #define TENTH 2000
 
-NI void sixty(void)
+NI void sixty(unsigned long tenth)
 {
-	spin(6 * TENTH);
+	spin(6 * tenth);
 }
 
-NI void thirty(void)
+NI void thirty(unsigned long tenth)
 {
-	spin(3 * TENTH);
+	spin(3 * tenth);
 }
 
-NI void ten(void)
+NI void ten(unsigned long tenth)
 {
-	spin(TENTH);
+	spin(tenth);
 }
 
 NI void turn(void)
 {
-	sixty();
-	thirty();
-	ten();
+	unsigned long tenth = varied(TENTH);
+
+	sixty(tenth);
+	thirty(tenth);
+	ten(tenth);
 	KEEP;
 }
 

@@ -7,25 +7,27 @@ constexpr unsigned long tenth = 2000;
 
 template <typename T> struct Worker {
 	T times;
-	NI void sixty()
+	NI void sixty(T now)
 	{
-		spin(6 * tenth * times);
+		spin(6 * now * times);
 	}
-	NI void thirty()
+	NI void thirty(T now)
 	{
-		spin(3 * tenth * times);
+		spin(3 * now * times);
 	}
-	NI void ten()
+	NI void ten(T now)
 	{
-		spin(tenth * times);
+		spin(now * times);
 	}
 };
 
 template <typename T> NI void turn(Worker<T> &w)
 {
-	w.sixty();
-	w.thirty();
-	w.ten();
+	T now = varied(tenth);
+
+	w.sixty(now);
+	w.thirty(now);
+	w.ten(now);
 	KEEP;
 }
 } // namespace shares

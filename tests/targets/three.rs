@@ -12,7 +12,20 @@ fn black_box<T>(value: T) -> T {
 }
 
 mod shares {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     const TENTH: u64 = 2_000;
+    static STATE: AtomicU64 = AtomicU64::new(1);
+
+    // As varied() of target.h, and for its reason.
+    fn varied(n: u64) -> u64 {
+        let state = STATE
+            .load(Ordering::Relaxed)
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        STATE.store(state, Ordering::Relaxed);
+        n / 2 + (state >> 33) % n
+    }
 
     // The loop of target.h: rustc aligns and counts like the C compilers then.
     #[cfg(target_arch = "x86_64")]
@@ -38,25 +51,26 @@ mod shares {
 
     impl<T: Copy + Into<u64>> Worker<T> {
         #[inline(never)]
-        pub fn sixty(&self) {
-            spin(6 * TENTH * self.0.into());
+        pub fn sixty(&self, tenth: u64) {
+            spin(6 * tenth * self.0.into());
         }
         #[inline(never)]
-        pub fn thirty(&self) {
-            spin(3 * TENTH * self.0.into());
+        pub fn thirty(&self, tenth: u64) {
+            spin(3 * tenth * self.0.into());
         }
         #[inline(never)]
-        pub fn ten(&self) {
-            spin(TENTH * self.0.into());
+        pub fn ten(&self, tenth: u64) {
+            spin(tenth * self.0.into());
         }
     }
 
     impl<T: Copy + Into<u64>> Work for Worker<T> {
         #[inline(never)]
         fn turn(&self) {
-            self.sixty();
-            self.thirty();
-            self.ten();
+            let tenth = varied(TENTH);
+            self.sixty(tenth);
+            self.thirty(tenth);
+            self.ten(tenth);
             super::black_box(self as *const _ as u64);
         }
     }
