@@ -164,10 +164,11 @@ int procinfo_parse_status(const char *text, size_t len, struct procinfo *info)
 	return have_uid ? 0 : -EINVAL;
 }
 
-static int read_proc(struct broker *b, pid_t pid, enum broker_proc what, struct buf *into)
+static int read_proc(
+	struct broker *b, pid_t pid, pid_t tid, enum broker_proc what, struct buf *into)
 {
 	AUTO(close_auto) int fd = -1;
-	int r = broker_open_proc(b, pid, 0, what, &fd);
+	int r = broker_open_proc(b, pid, tid, what, &fd);
 
 	if (r == 0)
 		r = io_read_fd(fd, FILE_MAX, into);
@@ -175,17 +176,22 @@ static int read_proc(struct broker *b, pid_t pid, enum broker_proc what, struct 
 	return r == -ENOENT ? -ESRCH : r;
 }
 
-int procinfo_read_stat(struct broker *b, pid_t pid, struct procinfo *ret_info)
+int procinfo_read_thread(struct broker *b, pid_t pid, pid_t tid, struct procinfo *ret_info)
 {
 	AUTO(buf_done) struct buf text = BUF_INIT;
 	struct procinfo info = {0};
-	int r = read_proc(b, pid, BROKER_PROC_STAT, &text);
+	int r = read_proc(b, pid, tid, BROKER_PROC_STAT, &text);
 
 	if (r == 0)
 		r = procinfo_parse_stat(text.data ? text.data : "", text.len, &info);
 	if (r == 0)
 		*ret_info = info;
 	return r;
+}
+
+int procinfo_read_stat(struct broker *b, pid_t pid, struct procinfo *ret_info)
+{
+	return procinfo_read_thread(b, pid, 0, ret_info);
 }
 
 int procinfo_read(struct broker *b, pid_t pid, struct procinfo *ret_info)
@@ -195,7 +201,7 @@ int procinfo_read(struct broker *b, pid_t pid, struct procinfo *ret_info)
 	int r = procinfo_read_stat(b, pid, &info);
 
 	if (r == 0)
-		r = read_proc(b, pid, BROKER_PROC_STATUS, &text);
+		r = read_proc(b, pid, 0, BROKER_PROC_STATUS, &text);
 	if (r == 0)
 		r = procinfo_parse_status(text.data ? text.data : "", text.len, &info);
 	if (r == 0)

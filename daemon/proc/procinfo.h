@@ -30,6 +30,8 @@ int procinfo_parse_status(const char *text, size_t len, struct procinfo *info);
 int procinfo_read(struct broker *b, pid_t pid, struct procinfo *ret_info);
 /* stat alone (uid, tgid, ns_pid are 0 then). */
 int procinfo_read_stat(struct broker *b, pid_t pid, struct procinfo *ret_info);
+/* The same of a thread: its own comm, state and times. */
+int procinfo_read_thread(struct broker *b, pid_t pid, pid_t tid, struct procinfo *ret_info);
 
 /* True when no thread of that very process lives any more: gone, a zombie, or the pid is another's
  * by now. A leader that has ended while its threads go on is not gone. False when it cannot be

@@ -69,6 +69,11 @@ int labels_compare(const struct view_name *a, const struct view_name *b)
 	return c;
 }
 
+bool labels_are_hidden(const struct labels *l, uint32_t label)
+{
+	return !l->kernel_named && l->names[label].kind == VIEW_KERNEL;
+}
+
 static uint32_t find(const struct labels *l, uint64_t hash, const struct view_name *n)
 {
 	size_t cursor = hash;

@@ -37,6 +37,8 @@ int labels_of_frame(struct labels *l, uint32_t frame, struct label_path *ret_pat
  */
 int labels_of_process(struct labels *l, uint32_t process, uint32_t *ret_label);
 int labels_of_thread(struct labels *l, uint32_t thread, uint32_t *ret_label);
+/* The label of all kernel functions while the kernel hides their names. */
+bool labels_are_hidden(const struct labels *l, uint32_t label);
 /* The order of siblings. */
 int labels_compare(const struct view_name *a, const struct view_name *b);
 

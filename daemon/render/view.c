@@ -82,6 +82,9 @@ static int descend(struct build *b, uint32_t label, uint32_t *at)
 
 	if (*at & CUT)
 		return 0;
+	/* Nothing tells kernel functions apart: together they are one frame. */
+	if (labels_are_hidden(&b->labels, label) && b->made[*at].label == label)
+		return 0;
 	while ((child = index_next(&b->children, hash, &cursor)) != INDEX_NONE) {
 		if (b->made[child].parent == *at && b->made[child].label == label) {
 			*at = child;

@@ -228,6 +228,22 @@ static void note_hidden_kernel(struct names *names, struct profile *p)
 		p->meta.warnings = meta_text(p, b.data);
 }
 
+void naming_keep_jit(struct names *names, const struct profile *raw)
+{
+	AUTO(free_auto) bool *done = calloc((size_t)raw->process_count + 1, sizeof(*done));
+
+	for (uint32_t i = 0; done && i < raw->frame_count; i++) {
+		uint32_t process = raw->frames[i].module;
+
+		if (raw->frames[i].kind != FRAME_JIT || process >= raw->process_count ||
+			done[process])
+			continue;
+		done[process] = true;
+		names_jit_refresh(
+			names, raw->processes[process].pid, raw->processes[process].start_ticks);
+	}
+}
+
 int naming_apply(struct names *names, const struct profile *raw, enum names_want want,
 	struct profile **ret_named)
 {

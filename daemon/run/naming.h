@@ -10,5 +10,7 @@
  */
 int naming_apply(struct names *names, const struct profile *raw, enum names_want want,
 	struct profile **ret_named);
+/* Reads the names of the JIT code in raw, so that they outlive its processes. */
+void naming_keep_jit(struct names *names, const struct profile *raw);
 
 #endif

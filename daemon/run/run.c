@@ -139,6 +139,8 @@ static void do_stop(struct sampler *s, void *arg)
 		return;
 	sampler_end_session(s, x, "stop");
 	answer_head(x, q);
+	if (x->final)
+		q->raw = profile_ref(x->final);
 }
 
 static void do_change(struct sampler *s, void *arg)
@@ -255,6 +257,10 @@ int run_stop(struct run *r, const struct caller *who, uint64_t id, struct profil
 	struct request q = {.run = r, .who = who, .id = id, .message = message};
 
 	sampler_call(r->sampler, do_stop, &q);
+	/* Whoever hears that it has stopped may end the target, and its perf map with it. */
+	if (q.raw)
+		naming_keep_jit(r->names, q.raw);
+	profile_unref(q.raw);
 	*ret_head = q.head;
 	return q.error;
 }

@@ -283,6 +283,9 @@ static void one_turn(struct sampler *s, uint64_t *last_all_ns)
 	if (all)
 		*last_all_ns = now;
 	round_all(s, all);
+	if (s->env.new_jit)
+		s->setup.wake_keeper(s->setup.arg);
+	s->env.new_jit = false;
 	run_calls(s);
 	if (now - s->refreshed_ns >= REFRESH_NS || something_is_over(s, now)) {
 		s->refreshed_ns = now;

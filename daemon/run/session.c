@@ -76,7 +76,8 @@ static int64_t module_frame(
 	return calltree_frame(s->tree, FRAME_USER, (uint32_t)index, vaddr);
 }
 
-static uint32_t user_frame(struct session *s, struct session_process *p, uint64_t addr)
+static uint32_t user_frame(
+	struct session_env *env, struct session *s, struct session_process *p, uint64_t addr)
 {
 	struct range *r = space_find(p->space, addr);
 	struct module *m;
@@ -84,6 +85,7 @@ static uint32_t user_frame(struct session *s, struct session_process *p, uint64_
 	if (!r)
 		return calltree_special(s->tree, "[unknown]");
 	if (r->kind == RANGE_ANON) {
+		env->new_jit |= !p->has_jit;
 		p->has_jit = true;
 		return calltree_frame(s->tree, FRAME_JIT, (uint32_t)p->tree_index, addr);
 	}
@@ -136,7 +138,7 @@ static uint32_t build_frames(struct session_env *env, struct session *s, struct 
 	if (marker)
 		env->frames[n++] = calltree_special(s->tree, marker);
 	for (unsigned i = c->count; i-- > 0;)
-		env->frames[n++] = user_frame(s, p, c->addrs[i]);
+		env->frames[n++] = user_frame(env, s, p, c->addrs[i]);
 	if (kernel > KERNEL_FRAMES_MAX)
 		kernel = KERNEL_FRAMES_MAX;
 	for (uint32_t i = kernel; i-- > 0;)
@@ -164,7 +166,20 @@ static int64_t tree_process(struct session *s, struct session_process *p)
 	return p->tree_index;
 }
 
-static int64_t tree_thread(struct session *s, struct session_process *p, pid_t tid)
+/* Those that were there before the session have told no name. */
+static void name_thread(struct session_env *env, struct session *s, struct session_process *p,
+	pid_t tid, uint32_t index)
+{
+	struct procinfo info;
+
+	if (tid == p->pid)
+		calltree_thread_comm(s->tree, index, p->comm);
+	else if (tid > 0 && procinfo_read_thread(env->broker, p->pid, tid, &info) == 0)
+		calltree_thread_comm(s->tree, index, info.comm);
+}
+
+static int64_t tree_thread(
+	struct session_env *env, struct session *s, struct session_process *p, pid_t tid)
 {
 	uint64_t index;
 	int64_t made;
@@ -176,8 +191,7 @@ static int64_t tree_thread(struct session *s, struct session_process *p, pid_t t
 		return made;
 	if (map_set(s->thread_index, (uint32_t)tid, (uint64_t)made) < 0)
 		return -ENOMEM;
-	if (tid == p->pid)
-		calltree_thread_comm(s->tree, (uint32_t)made, p->comm);
+	name_thread(env, s, p, tid, (uint32_t)made);
 	return made;
 }
 
@@ -209,7 +223,7 @@ static void on_sample(void *arg, const struct sample *sample, unsigned event)
 	if (p)
 		process = tree_process(s, p);
 	if (process >= 0)
-		thread = tree_thread(s, p, sample->tid);
+		thread = tree_thread(rc->env, s, p, sample->tid);
 	if (process >= 0)
 		n = build_frames(rc->env, s, p, sample);
 	if (sample->abi == PERF_SAMPLE_REGS_ABI_NONE && !sample->user_count)
@@ -269,7 +283,7 @@ static void update_ledger(struct session_env *env, struct session *s)
 	struct capture_stats now = {0}, sum = s->before;
 	struct calltree_stats tree;
 	struct ledger *l = &s->ledger;
-	bool one_by_one = true;
+	bool one_by_one = true, of_target;
 
 	capture_get_stats(s->capture, &now);
 	add_stats(&sum, &now);
@@ -297,8 +311,12 @@ static void update_ledger(struct session_env *env, struct session *s)
 		else
 			l->emitted += sum.counted[i];
 	}
-	if (!one_by_one)
+	/* What CPU-wide events count is the whole machine's. */
+	of_target = (now.plan != CAPTURE_CPU || s->plan.target.kind == TARGET_ALL) && !l->filtered;
+	if (!one_by_one || !of_target)
 		l->emitted = 0;
+	if (!of_target)
+		l->counted_ns = 0;
 	if (now.ring_peak > env->stats->ring_fill_max)
 		env->stats->ring_fill_max = now.ring_peak;
 }

@@ -20,6 +20,7 @@ struct session_env {
 	struct unwinder
 		*unwinders[2];     /* libunwind, libdw; the second is made when first asked for */
 	struct run_stats *stats;   /* totals over all sessions */
+	bool new_jit;              /* some process has run JIT code for the first time */
 	struct unwind_chain chain; /* scratch */
 	uint32_t frames[UNWIND_FRAMES_MAX + 256];
 };

@@ -13,7 +13,7 @@
 
 /* ---- the fake: module frames are "m<addr>", with an inlined "in<addr>" when wanted ---- */
 
-static int module_error, module_calls, releases, refs;
+static int module_error, module_calls, jit_refreshes, releases, refs;
 static bool hidden;
 
 struct module *module_ref(struct module *m)
@@ -85,6 +85,13 @@ int names_of_jit(struct names *n, pid_t pid, uint64_t start, const uint64_t *add
 	return answer_for("j", addrs, count, false, ret);
 }
 
+void names_jit_refresh(struct names *n, pid_t pid, uint64_t start)
+{
+	assert_int_equal(pid, 42);
+	assert_int_equal(start, 4200);
+	jit_refreshes++;
+}
+
 bool names_kernel_hidden(struct names *n)
 {
 	return hidden;
@@ -113,7 +120,7 @@ static struct profile *raw;
 
 static int set_up(void **state)
 {
-	module_error = module_calls = releases = refs = 0;
+	module_error = module_calls = jit_refreshes = releases = refs = 0;
 	hidden = false;
 	assert_int_equal(profile_new(&raw), 0);
 	raw->frames = calloc(FRAMES, sizeof(*frames));
@@ -221,6 +228,18 @@ static void hidden_kernel_names_are_said(void **state)
 	profile_unref(p);
 }
 
+static void jit_maps_are_read_once_a_process(void **state)
+{
+	naming_keep_jit(NULL, raw);
+	assert_int_equal(jit_refreshes, 1);
+	raw->frames[1].kind = FRAME_JIT;
+	naming_keep_jit(NULL, raw);
+	assert_int_equal(jit_refreshes, 2);
+	raw->frames[1].kind = raw->frames[4].kind = FRAME_SPECIAL;
+	naming_keep_jit(NULL, raw);
+	assert_int_equal(jit_refreshes, 2);
+}
+
 static void empty_profile_is_fine(void **state)
 {
 	struct profile *empty, *p;
@@ -243,6 +262,7 @@ int main(void)
 		TEST(inline_frames_come_innermost_first),
 		TEST(unreadable_module_leaves_the_rest_named),
 		TEST(hidden_kernel_names_are_said),
+		TEST(jit_maps_are_read_once_a_process),
 		TEST(empty_profile_is_fine),
 	};
 

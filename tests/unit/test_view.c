@@ -243,18 +243,23 @@ static void hidden_kernel_is_one_frame(void **state)
 	struct sample_builder b;
 	AUTO(profile_unref_auto) struct profile *p = NULL;
 	struct view_query q = {0};
-	uint32_t node, m;
+	uint32_t node, above, m;
 
 	sample_begin(&b, 1);
 	m = sample_module(&b, "/m");
 	node = sample_chain(&b, sample_process(&b, 1, "x"), m, "main");
-	for (unsigned i = 0; i < 4; i++)
-		sample_add(&b,
-			sample_node(&b, node,
-				sample_frame(&b, FRAME_KERNEL, 0, ~0ull - i * 99, NULL, 0)),
-			0, 1, 1);
+	for (unsigned i = 0; i < 4; i++) {
+		above = sample_node(
+			&b, node, sample_frame(&b, FRAME_KERNEL, 0, ~0ull - i * 99, NULL, 0));
+		sample_add(&b, above, 0, 1, 1);
+		above = sample_node(
+			&b, above, sample_frame(&b, FRAME_KERNEL, 0, ~0ull - i * 99 - 9, NULL, 0));
+		sample_add(&b, above, 0, 1, 1);
+	}
 	p = sample_end(&b);
-	assert_view(p, &q, "1:main=0 2:[kernel]=4");
+	assert_view(p, &q, "1:main=0 2:[kernel]=8");
+	q.inverted = true;
+	assert_view(p, &q, "1:[kernel]=0 2:main=8");
 }
 
 static void profile_that_nobody_named_is_shown(void **state)
