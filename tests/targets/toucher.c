@@ -1,5 +1,7 @@
-/* toucher N [SECONDS]: at each SIGUSR1 exactly N page faults in touch_pages, and no other ones;
- * then a byte to standard output, if that is a pipe. */
+/* toucher N [SECONDS]: at each SIGUSR1 exactly N page faults in touch_pages, and no other ones.
+ * When it is ready for the signal, and after each time, a byte to standard output, if that is a
+ * pipe. */
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -12,10 +14,16 @@ NI void touch_pages(volatile char *at, long pages, long size)
 	KEEP;
 }
 
+static bool tell(void)
+{
+	struct stat out;
+
+	return fstat(1, &out) != 0 || !S_ISFIFO(out.st_mode) || write(1, ".", 1) == 1;
+}
+
 int main(int argc, char **argv)
 {
 	long pages = argc > 1 ? atol(argv[1]) : 1000, size = sysconf(_SC_PAGESIZE);
-	struct stat out;
 	sigset_t set;
 	char *at;
 	int sig;
@@ -24,6 +32,8 @@ int main(int argc, char **argv)
 	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	target_ends_after(argc > 2 ? argv[2] : NULL);
+	if (!tell())
+		return 1;
 	for (;;) {
 		at = mmap(NULL, (size_t)(pages * size), PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -33,7 +43,7 @@ int main(int argc, char **argv)
 		if (sigwait(&set, &sig) != 0)
 			return 1;
 		touch_pages(at, pages, size);
-		if (fstat(1, &out) == 0 && S_ISFIFO(out.st_mode) && write(1, ".", 1) != 1)
+		if (!tell())
 			return 1;
 		munmap(at, (size_t)(pages * size));
 	}
