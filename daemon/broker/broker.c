@@ -115,6 +115,7 @@ static int serve_request(struct broker_state *state, const struct request *q,
 	case BROKER_OP_LIST: return host_list(q, ret_fd);
 	case BROKER_OP_MAPPED:
 	case BROKER_OP_ELF:
+	case BROKER_OP_JITDUMP:
 	case BROKER_OP_PERFMAP: return opener_open(&state->opener, q, ret_fd);
 	case BROKER_OP_HOST: return host_open(q, state->setup->config_path, ret_fd);
 	case BROKER_OP_TRACEPOINT: return host_open_tracepoint(q, ret_fd);

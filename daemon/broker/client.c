@@ -171,6 +171,21 @@ int broker_open_mapped(struct broker *b, pid_t pid, uint64_t start, uint64_t end
 	return ask_fd(b, &head, &(struct parts){.text = path}, ret_fd);
 }
 
+int broker_open_jitdump(struct broker *b, pid_t pid, uint64_t start, uint64_t end, const char *path,
+	dev_t dev, uint64_t inode, int *ret_fd)
+{
+	struct broker_request head = {
+		.op = BROKER_OP_JITDUMP,
+		.pid = pid,
+		.start = start,
+		.end = end,
+		.dev = dev,
+		.inode = inode,
+	};
+
+	return ask_fd(b, &head, &(struct parts){.text = path}, ret_fd);
+}
+
 int broker_open_elf(struct broker *b, pid_t pid, const char *path, int *ret_fd)
 {
 	struct broker_request head = {.op = BROKER_OP_ELF, .pid = pid};

@@ -56,6 +56,12 @@ int broker_open_elf(struct broker *b, pid_t pid, const char *path, int *ret_fd);
  * most 64 MiB (-EFBIG), never a link. */
 int broker_open_perfmap(struct broker *b, pid_t pid, pid_t ns_pid, int *ret_fd);
 
+/* The jitdump file behind a mapping of pid: reached, and compared, as by broker_open_mapped(), but
+ * owned and named once at most as a perf map is; at most 4 GiB (-EFBIG); -ENOEXEC: it does not
+ * begin as a jitdump. */
+int broker_open_jitdump(struct broker *b, pid_t pid, uint64_t start, uint64_t end, const char *path,
+	dev_t dev, uint64_t inode, int *ret_fd);
+
 enum broker_host {
 	BROKER_HOST_KALLSYMS,
 	BROKER_HOST_MODULES,

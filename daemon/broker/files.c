@@ -15,6 +15,8 @@
 #include "daemon/broker/host.h"
 
 #define PERFMAP_BYTES_MAX ((off_t)64 << 20)
+#define JITDUMP_BYTES_MAX ((off_t)4 << 30)
+#define JITDUMP_MAGIC     0x4A695444u
 #define OWN_MAPS_MAX      ((size_t)16 << 20)
 #define STATUS_MAX        ((size_t)64 << 10)
 
@@ -82,6 +84,63 @@ static int check_elf(int fd)
 	return n == 4 && memcmp(magic, "\177ELF", 4) == 0 ? 0 : -ENOEXEC;
 }
 
+/* The effective user out of status. The name comes before, but its line ends are escaped. The owner
+ * of /proc/PID would be root for a process that changed its user. */
+static int user_of(int proc, uid_t *ret_uid)
+{
+	AUTO(buf_done) struct buf text = BUF_INIT;
+	AUTO(close_auto) int fd = openat(proc, "status", O_RDONLY | O_CLOEXEC);
+	unsigned int real, effective;
+	const char *line;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = io_read_fd(fd, STATUS_MAX, &text);
+	if (r < 0)
+		return r;
+	line = text.data ? strstr(text.data, "\nUid:") : NULL;
+	if (!line || sscanf(line, "\nUid: %u %u", &real, &effective) != 2)
+		return -ESRCH;
+	*ret_uid = effective;
+	return 0;
+}
+
+/* What a process of that user may have written for itself. */
+static int check_own(int fd, uid_t uid, off_t bytes_max)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -ENOTSUP;
+	if (st.st_uid != uid && st.st_uid != 0)
+		return -EACCES;
+	/* A second name may be that of a file which its maker could not read. */
+	if (st.st_nlink > 1)
+		return -EACCES;
+	return st.st_size > bytes_max ? -EFBIG : 0;
+}
+
+static int check_jitdump(int fd, pid_t pid)
+{
+	AUTO(close_auto) int proc = -1;
+	uint32_t magic = 0;
+	uid_t uid = 0;
+	int r = host_proc_dir(pid, &proc);
+
+	if (r == 0)
+		r = user_of(proc, &uid);
+	if (r == 0)
+		r = check_own(fd, uid, JITDUMP_BYTES_MAX);
+	if (r < 0)
+		return r;
+	if (pread(fd, &magic, sizeof(magic), 0) != (ssize_t)sizeof(magic))
+		return -ENOEXEC;
+	return magic == JITDUMP_MAGIC || magic == __builtin_bswap32(JITDUMP_MAGIC) ? 0 : -ENOEXEC;
+}
+
 /* Device and inode of the file as /proc/PID/maps tells them, which is not what fstat(2) tells on
  * overlay file systems and btrfs: maps it and looks at the own maps. */
 static int identity_in_maps(int fd, dev_t *ret_dev, uint64_t *ret_inode)
@@ -129,6 +188,11 @@ static int check_identity(int fd, const struct request *q)
 	return dev == q->head.dev && inode == q->head.inode ? 0 : -ESTALE;
 }
 
+static int check_mapped(int fd, const struct request *q)
+{
+	return q->head.op == BROKER_OP_JITDUMP ? check_jitdump(fd, q->head.pid) : check_elf(fd);
+}
+
 /* found is taken. */
 static int open_mapped_found(int found_taken, const struct request *q, bool known, int *ret_fd)
 {
@@ -136,7 +200,7 @@ static int open_mapped_found(int found_taken, const struct request *q, bool know
 	int r = open_found(found, &fd);
 
 	if (r == 0)
-		r = check_elf(fd);
+		r = check_mapped(fd, q);
 	if (r == 0 && known)
 		r = check_identity(fd, q);
 	if (r == 0)
@@ -201,6 +265,11 @@ int files_open_mapped(const struct request *q, int *ret_fd)
 	return r < 0 && by_exe(proc, q, ret_fd) == 0 ? 0 : r;
 }
 
+int files_open_jitdump(const struct request *q, int *ret_fd)
+{
+	return q->head.inode == 0 ? -ENOENT : files_open_mapped(q, ret_fd);
+}
+
 int files_open_elf(const struct request *q, int *ret_fd)
 {
 	AUTO(close_auto) int root = -1, found = -1, fd = -1;
@@ -220,44 +289,6 @@ int files_open_elf(const struct request *q, int *ret_fd)
 		return r;
 	*ret_fd = MOVE_FD(fd);
 	return 0;
-}
-
-/* The effective user out of status. The name comes before, but its line ends are escaped. The owner
- * of /proc/PID would be root for a process that changed its user. */
-static int user_of(int proc, uid_t *ret_uid)
-{
-	AUTO(buf_done) struct buf text = BUF_INIT;
-	AUTO(close_auto) int fd = openat(proc, "status", O_RDONLY | O_CLOEXEC);
-	unsigned int real, effective;
-	const char *line;
-	int r;
-
-	if (fd < 0)
-		return -errno;
-	r = io_read_fd(fd, STATUS_MAX, &text);
-	if (r < 0)
-		return r;
-	line = text.data ? strstr(text.data, "\nUid:") : NULL;
-	if (!line || sscanf(line, "\nUid: %u %u", &real, &effective) != 2)
-		return -ESRCH;
-	*ret_uid = effective;
-	return 0;
-}
-
-static int check_perfmap(int found, uid_t uid)
-{
-	struct stat st;
-
-	if (fstat(found, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -ENOTSUP;
-	if (st.st_uid != uid && st.st_uid != 0)
-		return -EACCES;
-	/* A second name may be that of a file which its maker could not read. */
-	if (st.st_nlink != 1)
-		return -EACCES;
-	return st.st_size > PERFMAP_BYTES_MAX ? -EFBIG : 0;
 }
 
 int files_open_perfmap(const struct request *q, int *ret_fd)
@@ -282,7 +313,7 @@ int files_open_perfmap(const struct request *q, int *ret_fd)
 	r = find_inside(folder, name, O_NOFOLLOW, &found);
 	if (r < 0)
 		return r;
-	r = check_perfmap(found, uid);
+	r = check_own(found, uid, PERFMAP_BYTES_MAX);
 	if (r < 0)
 		return r;
 	return open_found(found, ret_fd);

@@ -8,6 +8,7 @@
 
 int files_open_mapped(const struct request *q, int *ret_fd);
 int files_open_elf(const struct request *q, int *ret_fd);
+int files_open_jitdump(const struct request *q, int *ret_fd);
 int files_open_perfmap(const struct request *q, int *ret_fd);
 
 #endif

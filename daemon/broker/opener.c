@@ -20,6 +20,7 @@ static int open_one(const struct request *q, int *ret_fd)
 {
 	switch ((enum broker_op)q->head.op) {
 	case BROKER_OP_MAPPED: return files_open_mapped(q, ret_fd);
+	case BROKER_OP_JITDUMP: return files_open_jitdump(q, ret_fd);
 	case BROKER_OP_ELF: return files_open_elf(q, ret_fd);
 	case BROKER_OP_PERFMAP: return files_open_perfmap(q, ret_fd);
 	default: return -EPERM;

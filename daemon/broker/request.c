@@ -135,7 +135,8 @@ static bool parts_fit(const struct broker_request *head)
 
 	switch ((enum broker_op)head->op) {
 	case BROKER_OP_PERF: return attr && !name;
-	case BROKER_OP_MAPPED: return !attr && !name;
+	case BROKER_OP_MAPPED:
+	case BROKER_OP_JITDUMP: return !attr && !name;
 	case BROKER_OP_ELF:
 	case BROKER_OP_CGROUP: return !attr && text && !name;
 	case BROKER_OP_TRACEPOINT: return !attr && text && name;
@@ -175,6 +176,7 @@ static int check_request(const struct request *q)
 		return 0;
 	case BROKER_OP_LIST: return head->pid < 0 ? -EPERM : 0;
 	case BROKER_OP_MAPPED:
+	case BROKER_OP_JITDUMP:
 		if (head->pid < 1 || head->start >= head->end || (q->text[0] && q->text[0] != '/'))
 			return -EPERM;
 		return 0;
@@ -206,7 +208,7 @@ int request_read(const void *message, size_t len, struct request *ret_request)
 	if ((uint64_t)q->head.attr_bytes + q->head.text_bytes + q->head.name_bytes !=
 		len - sizeof(q->head))
 		return -EPROTO;
-	if (q->head.op < BROKER_OP_PERF || q->head.op > BROKER_OP_INFO)
+	if (q->head.op < BROKER_OP_PERF || q->head.op > BROKER_OP_JITDUMP)
 		return -EPERM;
 	if (!parts_fit(&q->head))
 		return -EPROTO;

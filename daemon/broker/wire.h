@@ -26,6 +26,7 @@ enum broker_op {
 	BROKER_OP_CGROUP,
 	BROKER_OP_READER,
 	BROKER_OP_INFO,
+	BROKER_OP_JITDUMP,
 };
 
 /* Followed by attr_bytes of a perf_event_attr, text_bytes of a path and name_bytes of a name, none

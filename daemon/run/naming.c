@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/map.h"
+#include "daemon/run/jitsplit.h"
 #include "daemon/run/meta.h"
 
 /* What a look-up found for one frame: found[start .. start + count). */
@@ -21,6 +22,7 @@ struct work {
 	uint64_t *addrs;    /* distinct ones of the group at hand */
 	struct slot *slots; /* by frame */
 	struct profile_name *found;
+	uint64_t *since_ns; /* of JIT code, as found */
 	uint32_t found_count, found_room;
 	struct buf text;  /* the profile's, while names are added */
 	struct map *seen; /* hash of a string -> its offset in text */
@@ -32,6 +34,7 @@ static void work_done(struct work *w)
 	free(w->addrs);
 	free(w->slots);
 	free(w->found);
+	free(w->since_ns);
 	buf_done(&w->text);
 	map_free(w->seen);
 }
@@ -70,12 +73,15 @@ static int add_found(struct work *w, const struct name_frame *f)
 	if (w->found_count == w->found_room) {
 		uint32_t room = w->found_room ? 2 * w->found_room : 1024;
 		struct profile_name *grown = realloc(w->found, room * sizeof(*grown));
+		uint64_t *since = realloc(w->since_ns, room * sizeof(*since));
 
-		if (!grown)
+		w->found = grown ? grown : w->found;
+		w->since_ns = since ? since : w->since_ns;
+		if (!grown || !since)
 			return -ENOMEM;
-		w->found = grown;
 		w->found_room = room;
 	}
+	w->since_ns[w->found_count] = f->since_ns;
 	w->found[w->found_count++] = (struct profile_name){.name = text_at(w, f->name),
 		.file = text_at(w, f->file ? f->file : ""),
 		.line = f->line,
@@ -156,6 +162,48 @@ static int name_all(struct work *w)
 	return w->text.error;
 }
 
+static bool is_reused(const struct work *w, uint32_t frame)
+{
+	return w->p->frames[frame].kind == FRAME_JIT && w->slots[frame].count > 1;
+}
+
+/* Each function that a frame stood for gets a frame; without a log nobody knows which samples are
+ * whose, and the last one has them all. */
+static int split_reused(struct work *w)
+{
+	uint32_t old = w->p->frame_count, count = 0;
+	AUTO(free_auto) struct jitsplit *splits = NULL;
+	struct slot *slots;
+	int r;
+
+	for (uint32_t i = 0; i < old; i++)
+		count += is_reused(w, i);
+	splits = calloc((size_t)count + 1, sizeof(*splits));
+	if (!splits)
+		return -ENOMEM;
+	count = 0;
+	for (uint32_t i = 0; i < old; i++)
+		if (is_reused(w, i))
+			splits[count++] = (struct jitsplit){.frame = i,
+				.count = w->slots[i].count,
+				.since_at = w->slots[i].start};
+	r = count && w->p->log ? jitsplit_apply(w->p, splits, count, w->since_ns) : 0;
+	if (r < 0)
+		return r;
+	slots = realloc(w->slots, ((size_t)w->p->frame_count + 1) * sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	w->slots = slots;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct jitsplit *s = &splits[i];
+
+		for (uint32_t k = 0; w->p->log && k + 1 < s->count; k++)
+			slots[s->extra + k] = (struct slot){.start = s->since_at + k, .count = 1};
+		slots[s->frame] = (struct slot){.start = s->since_at + s->count - 1, .count = 1};
+	}
+	return 0;
+}
+
 /* The found names in the order of the frames, as the profile keeps them. */
 static int put_names(struct work *w)
 {
@@ -198,6 +246,8 @@ static int apply(struct work *w)
 	if (r < 0)
 		return r;
 	r = name_all(w);
+	if (r == 0)
+		r = split_reused(w);
 	if (r < 0)
 		return r;
 	free(w->p->text);

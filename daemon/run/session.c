@@ -86,7 +86,7 @@ static uint32_t user_frame(
 		return calltree_special(s->tree, "[unknown]");
 	if (r->kind == RANGE_ANON) {
 		env->new_jit |= !p->has_jit;
-		p->has_jit = true;
+		p->has_jit = s->has_jit = true;
 		return calltree_frame(s->tree, FRAME_JIT, (uint32_t)p->tree_index, addr);
 	}
 	m = space_module(p->space, r);
@@ -563,7 +563,7 @@ int session_snapshot(struct session *s, bool with_log, struct profile **ret_prof
 {
 	AUTO(profile_unref_auto) struct profile *p = NULL;
 	struct calltree_stats tree;
-	int r = calltree_snapshot(s->tree, with_log, &p);
+	int r = calltree_snapshot(s->tree, with_log || s->has_jit, &p);
 
 	if (r < 0)
 		return r;

@@ -56,6 +56,7 @@ struct session {
 	struct capture_stats before; /* of captures that a change has replaced */
 	uint64_t filtered_here;      /* by owner, beside what the capture left out */
 	bool ready;                  /* its rings asked for a round */
+	bool has_jit;                /* some frame is code without a file */
 	uint64_t swept_ns;
 
 	/* Ended only: the whole profile, or NULL when it is on disk alone. head is always there
@@ -85,7 +86,8 @@ int session_change(struct session_env *env, struct session *s, uint64_t freq_hz,
 
 /* meta and ledger as of now, no tree. */
 int session_head(struct session *s, struct profile **ret_head);
-/* A running session's profile without names. */
+/* A running session's profile without names. It has the log too when there is JIT code in it: the
+ * names of memory that was used anew are a question of time. */
 int session_snapshot(struct session *s, bool with_log, struct profile **ret_profile);
 
 #endif

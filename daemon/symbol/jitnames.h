@@ -1,4 +1,5 @@
-/* Names of code without a file: the perf maps of the processes that were asked about. Any thread.
+/* Names of code without a file: the jitdumps and perf maps of the processes that were asked
+ * about. Any thread.
  */
 #ifndef PFL_SYMBOL_JITNAMES_H
 #define PFL_SYMBOL_JITNAMES_H

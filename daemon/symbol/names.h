@@ -26,7 +26,8 @@ struct name_frame {
 	const char *file; /* "" unless lines were asked for and known */
 	uint32_t line;
 	bool inlined;
-	uint64_t start; /* vaddr of the symbol; 0: not known, as for inlined ones */
+	uint64_t start;    /* vaddr of the symbol; 0: not known, as for inlined ones */
+	uint64_t since_ns; /* JIT code: monotonic, from when on it was there; 0: all the time */
 };
 
 struct name_answer {
@@ -61,13 +62,15 @@ int names_of_kernel(
 	struct names *n, const uint64_t *addrs, uint32_t count, struct name_answer *ret_answer);
 bool names_kernel_hidden(struct names *n);
 
-/* Code without a file, by /tmp/perf-PID.map of that process, see perfmap.h for which line wins. A
- * map older than the process, owned by another user, or malformed lines in it are passed over. What
- * was read outlives the process, for the 64 last ones. start_ticks: of the process. */
+/* Code without a file, by the jit-*.dump that the process has mapped, or else by /tmp/perf-PID.map,
+ * see jitdump.h and perfmap.h. Memory that was used anew has a frame for each code that it held,
+ * the oldest first, with since_ns. Files of another user, a map older than the process, and
+ * malformed parts are passed over. What was read outlives the process, for the 64 last ones.
+ * start_ticks: of the process. */
 int names_of_jit(struct names *n, pid_t pid, uint64_t start_ticks, const uint64_t *addrs,
 	uint32_t count, struct name_answer *ret_answer);
-/* Reads the map of that process now, so that its names outlive it. Cheap when the file has not
- * grown. */
+/* Reads what that process has written now, so that its names outlive it. Cheap when the file has
+ * not grown. */
 void names_jit_refresh(struct names *n, pid_t pid, uint64_t start_ticks);
 
 struct names_stats {
@@ -75,7 +78,7 @@ struct names_stats {
 	uint64_t reader_requests, reader_deaths, reader_refusals, debug_mismatches;
 	uint64_t cache_bytes;
 	uint64_t jit_lines, jit_junk,
-		jit_dropped;         /* of the perf maps kept now; dropped: over a cap */
+		jit_dropped; /* of the perf maps and jitdumps kept now; dropped: over a cap */
 	unsigned unreadable_modules; /* in back-off now */
 	pid_t reader_pid;
 };

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/arena.h"
+#include "base/io.h"
 #include "base/parse.h"
 #include "daemon/symbol/segments.h"
 
@@ -22,7 +23,9 @@
 
 struct entry {
 	uint64_t start, end;
+	uint64_t since_ns; /* monotonic; 0: from the beginning */
 	uint32_t name;
+	bool around; /* what lies inside of it stayed */
 };
 
 struct perfmap {
@@ -40,6 +43,8 @@ struct perfmap {
 	ino_t inode;
 	off_t offset, size;
 	struct timespec mtime;
+	uint64_t read_ns;  /* when, monotonic; 0: never */
+	uint64_t since_ns; /* of the lines at hand */
 	char tail[TAIL_BYTES];
 	size_t tail_bytes;
 	bool skipping; /* in a line too long to be one */
@@ -159,7 +164,7 @@ static bool is_known(const struct perfmap *m, const struct entry *n)
 		o->end == n->end && o->name == n->name;
 }
 
-static int take_entry(struct perfmap *m, const struct entry *n)
+static int take_entry(struct perfmap *m, struct entry *n)
 {
 	size_t inside = 0;
 	enum relation relation;
@@ -170,6 +175,8 @@ static int take_entry(struct perfmap *m, const struct entry *n)
 	relation = relate(m, n, &inside);
 	if (relation == RELATION_DROP)
 		return -ENOSPC;
+	n->since_ns = m->since_ns;
+	n->around = relation != RELATION_INSTEAD;
 	r = add_entry(m, n);
 	if (r < 0)
 		return r;
@@ -288,15 +295,31 @@ static int read_rest(struct perfmap *m, int fd)
 	return 0;
 }
 
+/* When what was written since the last reading was. */
+static uint64_t time_of_change(const struct perfmap *m, const struct stat *st, uint64_t now_ns)
+{
+	int64_t age = (int64_t)time_wall_ns() -
+		((int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec);
+	uint64_t t = age < 0 ? now_ns : (uint64_t)age < now_ns ? now_ns - (uint64_t)age : 0;
+
+	if (m->read_ns == 0)
+		return 0;
+	return t < m->read_ns ? m->read_ns : t;
+}
+
 int perfmap_read(struct perfmap *m, int fd)
 {
+	uint64_t now_ns = time_mono_ns();
 	struct stat st;
+	int r;
 
 	if (fstat(fd, &st) != 0)
 		return -errno;
 	if (m->dev == st.st_dev && m->inode == st.st_ino && m->size == st.st_size &&
-		m->mtime.tv_sec == st.st_mtim.tv_sec && m->mtime.tv_nsec == st.st_mtim.tv_nsec)
+		m->mtime.tv_sec == st.st_mtim.tv_sec && m->mtime.tv_nsec == st.st_mtim.tv_nsec) {
+		m->read_ns = now_ns;
 		return 0;
+	}
 	if (!is_continued(m, fd, &st)) {
 		m->offset = 0;
 		m->tail_bytes = 0;
@@ -306,7 +329,10 @@ int perfmap_read(struct perfmap *m, int fd)
 	m->inode = st.st_ino;
 	m->size = st.st_size;
 	m->mtime = st.st_mtim;
-	return read_rest(m, fd);
+	m->since_ns = time_of_change(m, &st, now_ns);
+	r = read_rest(m, fd);
+	m->read_ns = now_ns;
+	return r;
 }
 
 const char *perfmap_find(const struct perfmap *m, uint64_t addr, uint64_t *ret_start)
@@ -317,6 +343,28 @@ const char *perfmap_find(const struct perfmap *m, uint64_t addr, uint64_t *ret_s
 		return NULL;
 	*ret_start = m->entries[s->owner].start;
 	return strtab_get(m->names, m->entries[s->owner].name);
+}
+
+int perfmap_history(const struct perfmap *m, struct jithistory *h)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < m->count; i++) {
+		const struct entry *e = &m->entries[i];
+		struct jit_code code = {.start = e->start,
+			.end = e->end,
+			.since_ns = e->since_ns,
+			.name = e->name,
+			.entry = i};
+
+		r = jithistory_add(h, &code, e->around);
+	}
+	return r;
+}
+
+const char *perfmap_name(const struct perfmap *m, const struct jit_code *code)
+{
+	return strtab_get(m->names, code->name);
 }
 
 void perfmap_get_stats(const struct perfmap *m, struct perfmap_stats *ret_stats)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "base/cleanup.h"
+#include "daemon/symbol/jithistory.h"
 
 struct perfmap;
 int perfmap_new(struct perfmap **ret_map);
@@ -28,6 +29,13 @@ int perfmap_read(struct perfmap *m, int fd);
  * Where a line shares its start with an earlier one, or overlaps one in part, the memory was used
  * anew, and all of it is the later one's. */
 const char *perfmap_find(const struct perfmap *m, uint64_t addr, uint64_t *ret_start);
+
+/* All that stood at the addresses, by the same rules. What the first reading found is from the
+ * beginning; what a later one found was written after the one before it, at the file's time of
+ * change at the latest. */
+int perfmap_history(const struct perfmap *m, struct jithistory *h);
+/* Of what the history found. */
+const char *perfmap_name(const struct perfmap *m, const struct jit_code *code);
 
 struct perfmap_stats {
 	uint64_t lines, junk, dropped; /* dropped: over a cap */

@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	assert(q.text[sizeof(q.text) - 1] == 0 && q.name[sizeof(q.name) - 1] == 0);
 	if (q.head.op == BROKER_OP_MAPPED || q.head.op == BROKER_OP_ELF ||
-		q.head.op == BROKER_OP_PERFMAP)
+		q.head.op == BROKER_OP_PERFMAP || q.head.op == BROKER_OP_JITDUMP)
 		return 0;
 	broker_answer(&state, data, size, &answer, &fd);
 	assert(answer.status <= 0);

@@ -578,6 +578,52 @@ static void perfmap_of_another_user_or_device_is_refused(void **state)
 	assert_int_equal(perfmap_made_by(make_device), -ENOTSUP);
 }
 
+/* A file of ours, as the target of a mapping: that it is mapped is checked by device and inode. */
+static int jitdump_of(const char *path, uint64_t inode_more)
+{
+	pid_t target = start_target(NULL);
+	struct stat st = {0};
+	int r, fd = -1;
+
+	stat(path, &st);
+	r = broker_open_jitdump(
+		broker, target, 4096, 8192, path, st.st_dev, st.st_ino + inode_more, &fd);
+	if (r == 0)
+		close(fd);
+	end_target(target);
+	return r;
+}
+
+static void jitdumps_are_opened_with_care(void **state)
+{
+	char path[256];
+
+	need_openat2();
+	snprintf(path, sizeof(path), "%s", in_folder("jit-1.dump"));
+	write_file(path, "DTiJ and more");
+	assert_int_equal(jitdump_of(path, 0), 0);
+	assert_int_equal(jitdump_of(path, 1), -ESTALE); /* another file has its name now */
+	assert_int_equal(truncate(path, ((off_t)4 << 30) + 1), 0);
+	assert_int_equal(jitdump_of(path, 0), -EFBIG);
+	assert_int_equal(truncate(path, 20), 0);
+	assert_int_equal(link(path, in_folder("second")), 0);
+	assert_int_equal(jitdump_of(path, 0), -EACCES);
+	assert_int_equal(unlink(in_folder("second")), 0);
+	if (geteuid() == 0) {
+		assert_int_equal(chown(path, 12345, 12345), 0);
+		assert_int_equal(jitdump_of(path, 0), -EACCES);
+	}
+	assert_int_equal(unlink(path), 0);
+	write_file(path, "secret");
+	assert_int_equal(jitdump_of(path, 0), -ENOEXEC);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0644), 0);
+	assert_int_equal(jitdump_of(path, 0), -ENOTSUP);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("/etc/passwd", path), 0);
+	assert_int_equal(jitdump_of(path, 0), -ENOTSUP);
+}
+
 /* A root of its own, where links lead nowhere but into it. */
 static void make_jail(char out[256])
 {
@@ -908,6 +954,7 @@ int main(void)
 		cmocka_unit_test(perfmap_is_opened),
 		cmocka_unit_test(perfmap_tricks_are_refused),
 		cmocka_unit_test(perfmap_of_another_user_or_device_is_refused),
+		cmocka_unit_test(jitdumps_are_opened_with_care),
 		cmocka_unit_test(links_stay_inside_the_root_of_the_target),
 		cmocka_unit_test(silent_file_system_does_not_hold_up_the_broker),
 		cmocka_unit_test(tracepoint_names_cannot_leave_their_folder),

@@ -18,6 +18,7 @@
 #include "daemon/reader/request.h"
 #include "daemon/symbol/names.h"
 #include "tests/unit/build_elf.h"
+#include "tests/unit/jit_bytes.h"
 
 /* The broker: files below the test's folder stand for the target's and the host's. */
 static int opened_elf;
@@ -54,6 +55,30 @@ int broker_open_perfmap(struct broker *b, pid_t pid, pid_t ns_pid, int *ret_fd)
 	perfmap_ns_pid = ns_pid;
 	*ret_fd = perfmap_name ? build_open(perfmap_name) : -1;
 	return *ret_fd < 0 ? -ENOENT : 0;
+}
+
+static const char *jitdump_name;
+static const char *maps_text;
+
+int broker_open_proc(struct broker *b, pid_t pid, pid_t tid, enum broker_proc what, int *ret_fd)
+{
+	assert_int_equal(what, BROKER_PROC_MAPS);
+	if (!maps_text)
+		return -ESRCH;
+	*ret_fd = memfd_create("maps", MFD_CLOEXEC);
+	assert_int_equal(io_write_all(*ret_fd, maps_text, strlen(maps_text)), 0);
+	lseek(*ret_fd, 0, SEEK_SET);
+	return 0;
+}
+
+int broker_open_jitdump(struct broker *b, pid_t pid, uint64_t start, uint64_t end, const char *path,
+	dev_t dev, uint64_t inode, int *ret_fd)
+{
+	assert_int_equal(start, 0x7000);
+	assert_int_equal(inode, 99);
+	assert_string_equal(path, "/x/jit-7.dump");
+	*ret_fd = jitdump_name ? build_open(jitdump_name) : -1;
+	return *ret_fd < 0 ? -EACCES : 0;
 }
 
 int broker_new_reader(struct broker *b, int *ret_sock, pid_t *ret_pid)
@@ -781,6 +806,52 @@ static void jit_map_of_another_process_is_not_read(void **state)
 	end_names(n);
 }
 
+static void write_dump(const char *name, struct buf *b)
+{
+	AUTO(close_auto) int fd = open(build_path(name), O_WRONLY | O_CREAT | O_APPEND, 0644);
+
+	assert_true(fd >= 0);
+	assert_int_equal(io_write_all(fd, b->data, b->len), 0);
+	buf_clear(b);
+}
+
+/* What it wrote last is read when it is gone, and stands above what its perf map says. */
+static void jitdump_outlives_the_process(void **state)
+{
+	struct names *n = new_names();
+	AUTO(buf_done) struct buf b = BUF_INIT;
+	uint64_t addr = 0x1080;
+	struct name_answer a;
+
+	assert_int_equal(build_write("map", "1000 100 of_map\n3000 100 map_alone\n"), 0);
+	perfmap_name = "map";
+	jitdump_name = "dump";
+	maps_text = "6000-7000 r--p 00000000 08:01 98 /x/jit-7.dump\n"
+		    "7000-8000 r-xp 00000000 08:01 99 /x/jit-7.dump (deleted)\n";
+	jit_header(&b, 7, 0);
+	jit_load(&b, time_mono_ns(), 0x1000, 0x100, 1, "of_dump");
+	write_dump("dump", &b);
+	process.start_ticks = 1;
+	names_jit_refresh(n, 42, 1);
+	assert_string_equal(jit(n, 1, 0x1080), "of_dump");
+	assert_string_equal(jit(n, 1, 0x3080), "map_alone");
+	process.pid = 0; /* gone */
+	maps_text = NULL;
+	jit_load(&b, time_mono_ns(), 0x1000, 0x100, 2, "last");
+	write_dump("dump", &b);
+	assert_int_equal(names_of_jit(n, 42, 1, &addr, 1, &a), 0);
+	assert_int_equal(a.starts[1], 2);
+	assert_string_equal(a.frames[0].name, "of_dump");
+	assert_int_equal(a.frames[0].since_ns, 0);
+	assert_string_equal(a.frames[1].name, "last");
+	assert_true(a.frames[1].since_ns > 0);
+	process.pid = 42;
+	perfmap_name = jitdump_name = NULL;
+	end_names(n);
+	assert_string_equal(a.frames[1].name, "last"); /* held by the answer */
+	names_release(&a);
+}
+
 static int setup(void **state)
 {
 	if (build_setup(state) != 0)
@@ -813,6 +884,7 @@ int main(void)
 		cmocka_unit_test(kernel_names_are_read_again),
 		cmocka_unit_test(jit_names_outlive_the_process),
 		cmocka_unit_test(jit_map_of_another_process_is_not_read),
+		cmocka_unit_test(jitdump_outlives_the_process),
 	};
 
 	return cmocka_run_group_tests(tests, setup, build_teardown) != 0;

@@ -34,12 +34,28 @@ static void feed(const char *text)
 	assert_int_equal(perfmap_feed(m, text, strlen(text)), strlen(text));
 }
 
+/* By the history: what stood there last, and how many. */
+static const char *last(uint64_t addr, uint32_t *ret_depth)
+{
+	struct jithistory h;
+	const char *name;
+
+	assert_int_equal(jithistory_init(&h, &addr, 1), 0);
+	assert_int_equal(perfmap_history(m, &h), 0);
+	name = h.last[0] == JITHISTORY_NONE ? "" : perfmap_name(m, &h.codes[h.last[0]]);
+	if (ret_depth)
+		*ret_depth = jithistory_depth(&h, 0);
+	jithistory_done(&h);
+	return name;
+}
+
 static const char *at(uint64_t addr)
 {
 	uint64_t start;
 	const char *name = perfmap_find(m, addr, &start);
 
 	assert_true(!name || start <= addr);
+	assert_string_equal(name ? name : "", last(addr, NULL));
 	return name ? name : "";
 }
 
@@ -203,6 +219,23 @@ static void file_written_anew(void **state)
 	close(other);
 }
 
+static void what_is_appended_is_newer(void **state)
+{
+	AUTO(close_auto) int fd = memfd_create("map", MFD_CLOEXEC);
+	uint32_t depth;
+
+	assert_int_equal(dprintf(fd, "1000 10 a\n1000 10 b\n2000 10 x\n"), 30);
+	assert_int_equal(perfmap_read(m, fd), 0);
+	assert_string_equal(last(0x1000, &depth), "b");
+	assert_int_equal(depth, 1); /* of before it was looked at nothing is known */
+	assert_int_equal(dprintf(fd, "1000 10 c\n2000 10 x\n"), 20);
+	assert_int_equal(perfmap_read(m, fd), 0);
+	assert_string_equal(last(0x1000, &depth), "c");
+	assert_int_equal(depth, 2);
+	assert_string_equal(last(0x2000, &depth), "x");
+	assert_int_equal(depth, 1);
+}
+
 static void endless_line_is_skipped(void **state)
 {
 	size_t len = 1u << 20;
@@ -329,6 +362,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(memory_used_anew, setup, teardown),
 		cmocka_unit_test_setup_teardown(file_that_grows, setup, teardown),
 		cmocka_unit_test_setup_teardown(file_written_anew, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_appended_is_newer, setup, teardown),
 		cmocka_unit_test_setup_teardown(endless_line_is_skipped, setup, teardown),
 		cmocka_unit_test_setup_teardown(agrees_with_a_plain_model, setup, teardown),
 		cmocka_unit_test_setup_teardown(many_lines_stay_quick_and_bounded, setup, teardown),
