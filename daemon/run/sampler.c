@@ -138,11 +138,7 @@ void sampler_end_session(struct sampler *s, struct session *session, const char 
 int sampler_change_session(struct sampler *s, struct session *session, uint64_t freq_hz, int kernel,
 	struct buf *message)
 {
-	int r = session_change(&s->env, session, freq_hz, kernel, s->epoll_fd, message);
-
-	if (!session->capture)
-		sampler_end_session(s, session, "events_lost");
-	return r;
+	return session_change(&s->env, session, freq_hz, kernel, message);
 }
 
 void sampler_remove_session(struct sampler *s, struct session *session)

@@ -264,52 +264,37 @@ static void on_sideband(void *arg, const struct sideband *sb)
 
 /* ---- rounds ---- */
 
-static void add_stats(struct capture_stats *sum, const struct capture_stats *x)
-{
-	sum->records += x->records;
-	sum->samples += x->samples;
-	sum->lost += x->lost;
-	sum->throttled += x->throttled;
-	sum->unknown += x->unknown;
-	sum->malformed_bytes += x->malformed_bytes;
-	sum->sideband_lost += x->sideband_lost;
-	sum->filtered += x->filtered;
-	for (unsigned i = 0; i < EVENTS_MAX; i++)
-		sum->counted[i] += x->counted[i];
-}
-
 static void update_ledger(struct session_env *env, struct session *s)
 {
-	struct capture_stats now = {0}, sum = s->before;
+	struct capture_stats now = {0};
 	struct calltree_stats tree;
 	struct ledger *l = &s->ledger;
 	bool one_by_one = true, of_target;
 
 	capture_get_stats(s->capture, &now);
-	add_stats(&sum, &now);
 	calltree_get_stats(s->tree, &tree);
 	l->samples = tree.samples;
-	env->stats->lost += sum.lost - l->lost;
-	env->stats->throttled += sum.throttled - l->throttled;
-	env->stats->unknown_records += sum.unknown - l->unknown_records;
-	env->stats->sideband_lost += sum.sideband_lost - l->sideband_lost;
-	l->lost = sum.lost;
-	l->throttled = sum.throttled;
-	l->unknown_records = sum.unknown;
-	l->malformed_bytes = sum.malformed_bytes;
-	l->sideband_lost = sum.sideband_lost;
+	env->stats->lost += now.lost - l->lost;
+	env->stats->throttled += now.throttled - l->throttled;
+	env->stats->unknown_records += now.unknown - l->unknown_records;
+	env->stats->sideband_lost += now.sideband_lost - l->sideband_lost;
+	l->lost = now.lost;
+	l->throttled = now.throttled;
+	l->unknown_records = now.unknown;
+	l->malformed_bytes = now.malformed_bytes;
+	l->sideband_lost = now.sideband_lost;
 	l->log_dropped = tree.log_dropped;
 	l->log_from_ns = tree.log_from_ns;
-	env->stats->filtered += sum.filtered + s->filtered_here - l->filtered;
-	l->filtered = sum.filtered + s->filtered_here;
+	env->stats->filtered += now.filtered + s->filtered_here - l->filtered;
+	l->filtered = now.filtered + s->filtered_here;
 	l->emitted = l->counted_ns = 0;
 	for (unsigned i = 0; i < s->plan.capture.event_count; i++) {
 		if (s->plan.capture.events[i].is_clock || s->plan.capture.period != 1)
 			one_by_one = false;
 		if (s->plan.capture.events[i].is_clock)
-			l->counted_ns += sum.counted[i];
+			l->counted_ns += now.counted[i];
 		else
-			l->emitted += sum.counted[i];
+			l->emitted += now.counted[i];
 	}
 	/* What CPU-wide events count is the whole machine's. */
 	of_target = (now.plan != CAPTURE_CPU || s->plan.target.kind == TARGET_ALL) && !l->filtered;
@@ -506,39 +491,39 @@ void session_end(
 	let_go(s);
 }
 
-int session_change(struct session_env *env, struct session *s, uint64_t freq_hz, int kernel,
-	int epoll_fd, struct buf *message)
+/* Between two rounds: what an earlier change has left behind is read first. */
+static int change_capture(struct session_env *env, struct session *s,
+	const struct capture_options *options, struct buf *message)
 {
-	struct capture_options old = s->plan.capture;
-	struct capture_stats stats = {0};
+	int r;
+
+	session_round(env, s);
+	r = capture_change(s->capture, options, message);
+	if (r < 0)
+		return r;
+	s->plan.capture = *options;
+	return 0;
+}
+
+int session_change(struct session_env *env, struct session *s, uint64_t freq_hz, int kernel,
+	struct buf *message)
+{
+	struct capture_options options = s->plan.capture;
 	int r;
 
 	if (freq_hz) {
-		s->plan.capture.freq_hz = freq_hz;
-		s->plan.capture.period = 0;
+		options.freq_hz = freq_hz;
+		options.period = 0;
 	}
 	if (kernel >= 0)
-		s->plan.capture.kernel = kernel;
-	/* Stopped before the new events start, so that nothing is counted twice. */
-	capture_stop(s->capture);
-	session_round(env, s);
-	capture_get_stats(s->capture, &stats);
-	add_stats(&s->before, &stats);
-	capture_free(s->capture);
-	s->capture = NULL;
-	r = open_capture(env, s, epoll_fd, message);
-	if (r >= 0) {
-		buf_printf(&s->warnings, "after %.1f s: %llu Hz, kernel %s\n",
-			(double)(time_mono_ns() - s->started_ns) / 1e9,
-			(unsigned long long)s->plan.capture.freq_hz,
-			s->plan.capture.kernel ? "on" : "off");
-		return RUN_OK;
-	}
-	s->plan.capture = old;
-	if (open_capture(env, s, epoll_fd, message) < 0)
-		log_error("session %llu: its events could not be opened again",
-			(unsigned long long)s->id);
-	return error_of(r);
+		options.kernel = kernel;
+	r = change_capture(env, s, &options, message);
+	if (r < 0)
+		return error_of(r);
+	buf_printf(&s->warnings, "after %.1f s: %llu Hz, kernel %s\n",
+		(double)(time_mono_ns() - s->started_ns) / 1e9,
+		(unsigned long long)s->plan.capture.freq_hz, s->plan.capture.kernel ? "on" : "off");
+	return RUN_OK;
 }
 
 int session_head(struct session *s, struct profile **ret_head)

@@ -46,17 +46,16 @@ struct session {
 	struct buf warnings; /* lines */
 
 	/* Running only: */
-	struct capture *capture; /* NULL: see session_change() */
+	struct capture *capture;
 	struct processes *processes;
 	struct calltree *tree;
 	struct map *thread_index; /* tid -> index in the tree */
 	struct map *module_index; /* module id -> index in the tree */
 	struct unwinder *unwinder;
 	struct ledger ledger;
-	struct capture_stats before; /* of captures that a change has replaced */
-	uint64_t filtered_here;      /* by owner, beside what the capture left out */
-	bool ready;                  /* its rings asked for a round */
-	bool has_jit;                /* some frame is code without a file */
+	uint64_t filtered_here; /* by owner, beside what the capture left out */
+	bool ready;             /* its rings asked for a round */
+	bool has_jit;           /* some frame is code without a file */
 	uint64_t swept_ns;
 
 	/* Ended only: the whole profile, or NULL when it is on disk alone. head is always there
@@ -79,10 +78,10 @@ bool session_due(struct session_env *env, struct session *s, const char **ret_wh
 /* Drains, makes the final profile, lets go of events and tree. */
 void session_end(
 	struct session_env *env, struct session *s, enum session_state state, const char *why);
-/* Another rate, or the kernel side on or off: the events are opened anew. An enum run_error. When
- * not even the old ones can be opened again, capture is NULL and the session is to be ended. */
+/* Another rate, or the kernel side on or off: the events are opened anew. An enum run_error: then
+ * all goes on as before. */
 int session_change(struct session_env *env, struct session *s, uint64_t freq_hz, int kernel,
-	int epoll_fd, struct buf *message);
+	struct buf *message);
 
 /* meta and ledger as of now, no tree. */
 int session_head(struct session *s, struct profile **ret_head);

@@ -20,8 +20,9 @@ struct capture {
 	struct record_layout layouts[EVENTS_MAX];
 	enum capture_plan plan;
 	struct events *events;
-	struct events
-		*previous; /* stopped, for another plan: the next round reads the last of them */
+	struct events *previous; /* stopped, for others: the next round reads the last of them */
+	struct record_layout previous_layouts[EVENTS_MAX];
+	uint64_t previous_period; /* as options.period was */
 	struct merge *merge;
 	struct members *members; /* NULL: whatever the events see belongs to the target */
 	struct members *covered; /* task plan: the processes whose threads have events */
@@ -37,7 +38,7 @@ struct capture {
 	unsigned births;       /* threads and processes born since the last refresh; task plan */
 	uint64_t replanned_ns; /* when previous was */
 	bool stays;            /* another plan could not be had */
-	uint64_t counted_before[EVENTS_MAX], lost_before; /* by events of earlier plans */
+	uint64_t counted_before[EVENTS_MAX], lost_before; /* by events that others replaced */
 	double peak_before;
 	bool read_since_reap;      /* a round has taken place since */
 	uint64_t rescanned_at;     /* sideband_lost when the members were looked at afresh */
@@ -51,6 +52,8 @@ struct capture {
 int tasks_open(struct capture *c, const struct target_processes *processes);
 /* Opens events on the threads of all covered processes on the slots from the given one on. */
 int tasks_open_slots(struct capture *c, unsigned from_slot);
+/* The same on all slots of new events, none of which are open yet. */
+int tasks_open_again(struct capture *c);
 /* The candidates that are not covered by now. */
 void tasks_adopt(struct capture *c);
 /* Looks for the sign that a thread has both an event of its own and one that it inherited; then its
@@ -74,6 +77,8 @@ int capture_open_slots(struct capture *c);
 void capture_read_counts(struct capture *c);
 double capture_peak(struct events *e);
 
+/* Stops old, whose place c->events has taken, and leaves it for the next round to read. */
+void capture_retire(struct capture *c, struct events *old);
 /* Goes over to CPU-wide events when the target gives birth so often that events on its tasks are
  * unfair. */
 int replan(struct capture *c);

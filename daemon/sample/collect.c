@@ -40,7 +40,9 @@ static void hand_out_sample(
 	struct round *r, const struct merge_source *s, const struct sample_head *head)
 {
 	struct capture *c = r->c;
-	struct events *e = s->index & OF_PREVIOUS ? c->previous : c->events;
+	bool previous = s->index & OF_PREVIOUS;
+	struct events *e = previous ? c->previous : c->events;
+	const struct record_layout *layout;
 	const struct event_source *source;
 	struct record record;
 	int event;
@@ -60,12 +62,13 @@ static void hand_out_sample(
 		c->stats.filtered++;
 		return;
 	}
-	if (record_decode(s->bytes, s->len, &c->layouts[event], &record) < 0) {
+	layout = previous ? &c->previous_layouts[event] : &c->layouts[event];
+	if (record_decode(s->bytes, s->len, layout, &record) < 0) {
 		decoded_badly(c, s->len);
 		return;
 	}
-	if (!c->layouts[event].period)
-		record.sample.period = c->options.period;
+	if (!layout->period)
+		record.sample.period = previous ? c->previous_period : c->options.period;
 	record.sample.borrowed = !source;
 	c->stats.samples++;
 	r->sink->sample(r->sink->arg, &record.sample, (unsigned)event);

@@ -50,6 +50,11 @@ struct capture_sink {
  * then. */
 int capture_new(struct broker *b, const struct target_spec *target,
 	const struct capture_options *options, struct capture **ret_capture, struct buf *message);
+/* Other options, of the same events, between two rounds: new ones take the place of the old, for
+ * all that belongs to the target by now, and no sample is missed or counted twice but for some
+ * milliseconds. -EBUSY: no round has taken place since the last change; else as capture_new(), and
+ * the old ones go on. */
+int capture_change(struct capture *c, const struct capture_options *options, struct buf *message);
 /* Stops and closes the events; the last records are still there for one more capture_round(). */
 void capture_stop(struct capture *c);
 void capture_free(struct capture *c);

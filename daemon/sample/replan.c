@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-#include "base/io.h"
+#include "base/cleanup.h"
 
 /* Births a second that matter: each costs half a period on average. */
 #define MANY_BIRTHS 16
@@ -68,15 +68,10 @@ int replan(struct capture *c)
 		c->stays = true;
 		return r;
 	}
-	/* Stopped before the others start, so that no sample counts twice. The sideband of both ran
-	 * for a while: up to here the old one's is good, from here on the new one's. */
-	c->replanned_ns = time_mono_ns();
-	events_stop(old);
-	events_read_counts(old, c->counted_before, &c->lost_before);
-	c->previous = old;
+	c->previous_period = c->options.period;
+	capture_retire(c, old);
 	c->plan = CAPTURE_CPU;
 	change_members(c);
-	c->watched_slots = 0;
 	r = events_start(c->events);
 	return r < 0 ? r : capture_watch_slots(c);
 }

@@ -158,6 +158,15 @@ int tasks_open_slots(struct capture *c, unsigned from_slot)
 	return look_end(&l, r);
 }
 
+int tasks_open_again(struct capture *c)
+{
+	int r = tasks_open_slots(c, 0);
+
+	if (r == 0)
+		drop_all_doubles(c);
+	return r;
+}
+
 void tasks_adopt(struct capture *c)
 {
 	struct target_processes *found = &c->candidates, one = {.count = 1};

@@ -73,6 +73,16 @@ static void child_touches(void)
 	waitpid(pid, NULL, 0);
 }
 
+/* Stays, and does what threads are told. */
+static void child_stays(int answers)
+{
+	if (fork() == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		thread_main(&answers);
+		_exit(0);
+	}
+}
+
 static void puppet_main(int orders, int answers)
 {
 	pthread_t thread;
@@ -83,6 +93,7 @@ static void puppet_main(int orders, int answers)
 		switch (order) {
 		case 'f': touch_pages(); break;
 		case 'p': child_touches(); break;
+		case 'k': child_stays(answers); break;
 		case 't': pthread_create(&thread, NULL, thread_main, &answers); break;
 		case 'n': prctl(PR_SET_NAME, "renamed"); break;
 		case 'b':
@@ -708,6 +719,89 @@ static void an_exec_ends_membership_of_a_command(void **state)
 	puppet_done(&p);
 }
 
+static void change(void)
+{
+	buf_clear(&message);
+	if (capture_change(c, &options, &message) < 0)
+		fail_msg("%s", message.data ? message.data : "no message");
+}
+
+static void a_change_keeps_what_was_born_before(void **state)
+{
+	struct puppet p = puppet_new();
+	struct capture_stats stats;
+
+	begin_pid(p.pid);
+	order(&p, 'k');
+	order(&p, 't');
+	usleep(2000);
+	read_all();
+	options.ring_bytes = 1 << 20;
+	options.kernel = false;
+	change();
+	/* What was in the rings, and the new ones, are read by one round. */
+	assert_int_equal(capture_change(c, &options, &message), -EBUSY);
+	read_all();
+	memset(&seen, 0, sizeof(seen));
+	for (unsigned i = 0; i < 2; i++) /* the child and the thread, in whatever order */
+		order_thread(&p);
+	order(&p, 'p');
+	usleep(2000);
+	read_all();
+	assert_true(seen.samples >= 3 * PAGES);
+	assert_int_equal(seen.sideband[SIDEBAND_FORK], 1);
+	assert_int_equal(seen.disordered, 0);
+	capture_stop(c);
+	read_all();
+	capture_get_stats(c, &stats);
+	assert_int_equal(stats.samples + stats.lost, stats.counted[0]);
+	assert_int_equal(stats.lost, 0);
+	assert_false(seen.bad);
+	puppet_end(&p);
+}
+
+static void weights_are_right_over_a_change(void **state)
+{
+	struct puppet p = puppet_new();
+	struct capture_stats stats;
+
+	options.ring_bytes = 1 << 20;
+	begin_pid(p.pid);
+	order(&p, 'f');
+	options.period = 4;
+	change(); /* with the samples of before in the rings */
+	order(&p, 'f');
+	stats = finish();
+	assert_int_equal(stats.lost, 0);
+	assert_true(stats.samples < 2 * PAGES);
+	assert_true(stats.counted[0] >= 2 * PAGES);
+	/* A part of the last period on each CPU has no sample. */
+	assert_true(seen.weight <= stats.counted[0]);
+	assert_true(seen.weight + 4 * (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) > stats.counted[0]);
+	puppet_end(&p);
+}
+
+static void a_change_that_fails_changes_nothing(void **state)
+{
+	struct failure f = {1, -EMFILE};
+	struct puppet p = puppet_new();
+	struct capture_options before = options;
+
+	begin_pid(p.pid);
+	order(&p, 'f');
+	fake.before_perf_open = fail_at;
+	fake.arg = &f;
+	options.period = 4;
+	buf_clear(&message);
+	assert_int_equal(capture_change(c, &options, &message), -EMFILE);
+	assert_true(message.len > 0);
+	fake.before_perf_open = NULL;
+	options = before;
+	order(&p, 'f');
+	assert_true(finish().counted[0] >= 2 * PAGES);
+	puppet_end(&p);
+}
+
 static void many_births_bring_cpu_wide_events(void **state)
 {
 	struct capture_stats stats;
@@ -939,6 +1033,9 @@ int main(void)
 		TEST(a_new_cpu_gets_events_of_the_threads_there_are),
 		TEST(later_processes_of_a_command_are_found),
 		TEST(an_exec_ends_membership_of_a_command),
+		TEST(a_change_keeps_what_was_born_before),
+		TEST(weights_are_right_over_a_change),
+		TEST(a_change_that_fails_changes_nothing),
 		TEST(many_births_bring_cpu_wide_events),
 		TEST(without_leave_the_plan_stays),
 		TEST(a_session_without_descriptors_takes_few),
