@@ -26,6 +26,8 @@ static void start_json(const struct target_info *t, struct buf *into)
 	json_begin_in(into, "start", '{');
 	if (t->kind == TARGET_CLASS_PROCESS)
 		json_u64(into, "pid", (uint64_t)t->pid);
+	else if (t->hidden)
+		json_text(into, "cgroup", t->cgroup);
 	else
 		json_text(into, kinds[t->kind], t->name);
 	json_end(into, '}');

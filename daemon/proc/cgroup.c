@@ -76,7 +76,7 @@ static bool has_suffix(const char *name, size_t len, const char *suffix)
 	return len > suffix_len && memcmp(name + len - suffix_len, suffix, suffix_len) == 0;
 }
 
-bool cgroup_unit(const char *path, char *ret_unit, size_t unit_bytes)
+size_t cgroup_unit(const char *path, char *ret_unit, size_t unit_bytes)
 {
 	static const char *const suffixes[] = {".service", ".scope", ".socket", ".mount", ".swap"};
 	const char *end = path + strlen(path), *name;
@@ -85,8 +85,10 @@ bool cgroup_unit(const char *path, char *ret_unit, size_t unit_bytes)
 	while (last_component(path, &end, &name, &len))
 		for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
 			if (has_suffix(name, len, suffixes[i]))
-				return copy_text(name, len, ret_unit, unit_bytes) == 0;
-	return false;
+				return copy_text(name, len, ret_unit, unit_bytes) < 0
+					? 0
+					: (size_t)(name + len - path);
+	return 0;
 }
 
 static bool is_hex(const char *text, size_t len)
@@ -109,35 +111,43 @@ static bool is_runtime_prefix(const char *name, size_t len)
 	return false;
 }
 
-bool cgroup_container(const char *path, char ret_id[CONTAINER_ID_LEN + 1])
+/* The 64 digits that stand at the end of a component's name; NULL: it is no container's. */
+static const char *id_in(const char *name, size_t len)
+{
+	const char *id, *colon;
+
+	if (has_suffix(name, len, ".scope"))
+		len -= strlen(".scope");
+	/* "kubepods-pod1.slice:cri-containerd:ID": the runtime was told the wrong manager. */
+	colon = memrchr(name, ':', len);
+	if (colon) {
+		len -= (size_t)(colon + 1 - name);
+		name = colon + 1;
+	}
+	if (len < CONTAINER_ID_LEN)
+		return NULL;
+	id = name + len - CONTAINER_ID_LEN;
+	if (!is_hex(id, CONTAINER_ID_LEN))
+		return NULL;
+	return id == name || is_runtime_prefix(name, (size_t)(id - name)) ? id : NULL;
+}
+
+size_t cgroup_container(const char *path, char ret_id[CONTAINER_ID_LEN + 1])
 {
 	const char *end = path + strlen(path), *name;
-	size_t len;
+	size_t len, found = 0;
 
 	while (last_component(path, &end, &name, &len)) {
-		const char *id, *colon;
+		const char *id = id_in(name, len);
 
-		if (has_suffix(name, len, ".scope"))
-			len -= strlen(".scope");
-		/* "kubepods-pod1.slice:cri-containerd:ID": the runtime was told the wrong manager.
-		 */
-		colon = memrchr(name, ':', len);
-		if (colon) {
-			len -= (size_t)(colon + 1 - name);
-			name = colon + 1;
-		}
-		if (len < CONTAINER_ID_LEN)
+		if (!id || (found && memcmp(id, ret_id, CONTAINER_ID_LEN) != 0))
 			continue;
-		id = name + len - CONTAINER_ID_LEN;
-		if (!is_hex(id, CONTAINER_ID_LEN))
-			continue;
-		if (id > name && !is_runtime_prefix(name, (size_t)(id - name)))
-			continue;
+		/* Podman nests "libpod-payload-ID" in "libpod-ID.scope": the outer one is whole. */
 		memcpy(ret_id, id, CONTAINER_ID_LEN);
 		ret_id[CONTAINER_ID_LEN] = '\0';
-		return true;
+		found = (size_t)(name + len - path);
 	}
-	return false;
+	return found;
 }
 
 /* Appends the names of the nested cgroups, each closed by NUL. */
@@ -224,8 +234,8 @@ struct find {
 	size_t name_len;
 	char path[CGROUP_PATH_BYTES];
 	char id[CONTAINER_ID_LEN + 1];
-	unsigned depth; /* of path; 0: none found */
-	bool several;
+	unsigned depth;      /* of path; 0: none found */
+	struct buf *several; /* lines: what else would do */
 };
 
 static unsigned path_depth(const char *path)
@@ -247,11 +257,14 @@ static int match_unit(const char *path, void *arg)
 	if (!last_component(path, &end, &name, &len) || len != f->name_len ||
 		memcmp(name, f->name, len) != 0)
 		return 0;
-	if (f->depth == 0 || depth < f->depth) {
-		f->depth = depth;
-		return copy_text(path, strlen(path), f->path, sizeof(f->path));
-	}
-	return 0;
+	if (f->depth > 0 && depth > f->depth)
+		return 0;
+	if (depth < f->depth)
+		buf_clear(f->several);
+	if (depth == f->depth)
+		return buf_printf(f->several, "%s\n", path);
+	f->depth = depth;
+	return copy_text(path, strlen(path), f->path, sizeof(f->path));
 }
 
 static bool is_unit_name(const char *name, size_t len)
@@ -265,10 +278,24 @@ static bool is_unit_name(const char *name, size_t len)
 	return false;
 }
 
-int cgroup_find_unit(struct broker *b, const char *unit, char *ret_path, size_t path_bytes)
+/* The one that was found, or -EEXIST with all that would do in its lines. */
+static int take_found(const struct find *f, const char *first, char *ret_path, size_t path_bytes)
+{
+	int r;
+
+	if (f->depth == 0)
+		return -ENOENT;
+	if (!f->several->len)
+		return copy_text(f->path, strlen(f->path), ret_path, path_bytes);
+	r = buf_printf(f->several, "%s\n", first);
+	return r < 0 ? r : -EEXIST;
+}
+
+int cgroup_find_unit(
+	struct broker *b, const char *unit, char *ret_path, size_t path_bytes, struct buf *several)
 {
 	AUTO(buf_done) struct buf name = BUF_INIT;
-	struct find f = {0};
+	struct find f = {.several = several};
 	int r;
 
 	if (unit[0] == '\0' || strchr(unit, '/'))
@@ -280,10 +307,9 @@ int cgroup_find_unit(struct broker *b, const char *unit, char *ret_path, size_t 
 		return name.error;
 	f.name = name.data;
 	f.name_len = name.len;
+	buf_clear(several);
 	r = cgroup_walk(b, match_unit, &f);
-	if (r < 0)
-		return r;
-	return f.depth == 0 ? -ENOENT : copy_text(f.path, strlen(f.path), ret_path, path_bytes);
+	return r < 0 ? r : take_found(&f, f.path, ret_path, path_bytes);
 }
 
 static int match_container(const char *path, void *arg)
@@ -295,8 +321,9 @@ static int match_container(const char *path, void *arg)
 	if (!cgroup_container(path, id) || memcmp(id, f->name, f->name_len) != 0)
 		return 0;
 	if (f->depth > 0 && strcmp(id, f->id) != 0) {
-		f->several = true;
-		return 0;
+		if (f->several->len && memmem(f->several->data, f->several->len, id, strlen(id)))
+			return 0;
+		return buf_printf(f->several, "%s\n", id);
 	}
 	/* Cgroups inside the container carry its id in their path too: its own is the shortest. */
 	if (f->depth > 0 && depth >= f->depth)
@@ -306,19 +333,17 @@ static int match_container(const char *path, void *arg)
 	return copy_text(path, strlen(path), f->path, sizeof(f->path));
 }
 
-int cgroup_find_container(struct broker *b, const char *id, char *ret_path, size_t path_bytes)
+int cgroup_find_container(
+	struct broker *b, const char *id, char *ret_path, size_t path_bytes, struct buf *several)
 {
-	struct find f = {.name = id, .name_len = strlen(id)};
+	struct find f = {.name = id, .name_len = strlen(id), .several = several};
 	int r;
 
 	if (f.name_len == 0 || f.name_len > CONTAINER_ID_LEN || !is_hex(id, f.name_len))
 		return -EINVAL;
+	buf_clear(several);
 	r = cgroup_walk(b, match_container, &f);
-	if (r < 0)
-		return r;
-	if (f.depth == 0)
-		return -ENOENT;
-	return f.several ? -EEXIST : copy_text(f.path, strlen(f.path), ret_path, path_bytes);
+	return r < 0 ? r : take_found(&f, f.id, ret_path, path_bytes);
 }
 
 struct members {

@@ -16,12 +16,13 @@ int cgroup_parse(const char *text, size_t len, char *ret_path, size_t path_bytes
 /* Of a process. -ESRCH: gone. */
 int cgroup_of(struct broker *b, pid_t pid, char *ret_path, size_t path_bytes);
 
-/* "nginx.service" out of "/system.slice/nginx.service/worker"; false: none. The innermost one, so
- * that a user's own service is found below user@1000.service. Scopes count, slices do not. */
-bool cgroup_unit(const char *path, char *ret_unit, size_t unit_bytes);
+/* "nginx.service" out of "/system.slice/nginx.service/worker". The innermost one, so that a user's
+ * own service is found below user@1000.service. Scopes count, slices do not. Returns how much of
+ * path is the unit's own cgroup; 0: it is in none. */
+size_t cgroup_unit(const char *path, char *ret_unit, size_t unit_bytes);
 /* The 64 hex digits of a container out of docker, containerd, cri-o, podman and kubernetes paths;
- * of nested ones the innermost. */
-bool cgroup_container(const char *path, char ret_id[CONTAINER_ID_LEN + 1]);
+ * of nested ones the innermost. Returns how much of path is the container's own cgroup; 0: none. */
+size_t cgroup_container(const char *path, char ret_id[CONTAINER_ID_LEN + 1]);
 
 /* Walks all cgroups depth-first, the root ("/") first. fn's result other than 0 ends the walk and
  * is returned. Those that vanish meanwhile are passed over. */
@@ -29,12 +30,15 @@ typedef int (*cgroup_fn)(const char *path, void *arg);
 int cgroup_walk(struct broker *b, cgroup_fn fn, void *arg);
 /* The same below path, itself included. -ENOENT: there is none. */
 int cgroup_walk_from(struct broker *b, const char *path, cgroup_fn fn, void *arg);
-/* The path of a unit ("nginx" is "nginx.service"; a slice is found too) or of a container by id
- * prefix (12 digits at least, or unique). A unit that several users' managers have: the one nearest
- * to the root. -ENOENT: none; -EEXIST: several containers begin so; -EINVAL: no unit name, no hex
- * digits. */
-int cgroup_find_unit(struct broker *b, const char *unit, char *ret_path, size_t path_bytes);
-int cgroup_find_container(struct broker *b, const char *id, char *ret_path, size_t path_bytes);
+/* The path of a unit ("nginx" is "nginx.service"; a slice is found too) or of a container by the
+ * first digits of its id. A unit that is there several times (of users' managers, inside of
+ * containers): the one nearest to the root. -ENOENT: none; -EEXIST: several units as near, several
+ * containers that begin so: several has their paths, or ids, as lines; -EINVAL: no unit name, no
+ * hex digits. */
+int cgroup_find_unit(
+	struct broker *b, const char *unit, char *ret_path, size_t path_bytes, struct buf *several);
+int cgroup_find_container(
+	struct broker *b, const char *id, char *ret_path, size_t path_bytes, struct buf *several);
 
 /* Appends pid_t values of the members, nested cgroups included. */
 int cgroup_members(struct broker *b, const char *path, struct buf *into);

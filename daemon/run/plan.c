@@ -5,9 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/io.h"
 #include "base/parse.h"
 #include "daemon/proc/cgroup.h"
 #include "daemon/proc/procinfo.h"
+
+#define SEVERAL_SHOWN 8 /* of those that an ambiguous name may mean */
 
 void session_request_defaults(struct session_request *r)
 {
@@ -200,35 +204,87 @@ static int plan_pids(
 	return RUN_OK;
 }
 
+static const char *group_word(enum run_target target)
+{
+	return target == RUN_UNIT ? "unit" : target == RUN_CONTAINER ? "container" : "cgroup";
+}
+
+/* "; a; b; and 3 more" out of lines. */
+static void add_list(struct buf *into, const struct buf *lines)
+{
+	const char *at = lines->data;
+	unsigned listed = 0, more = 0;
+
+	for (const char *end; at && (end = strchr(at, '\n')); at = end + 1) {
+		if (listed == SEVERAL_SHOWN) {
+			more++;
+			continue;
+		}
+		buf_append_str(into, listed++ ? ", " : " ");
+		buf_append(into, at, (size_t)(end - at));
+	}
+	if (more)
+		buf_printf(into, " and %u more", more);
+}
+
+static int no_such_group(
+	const struct session_request *q, int r, const struct buf *several, struct buf *message)
+{
+	switch (r) {
+	case -EEXIST:
+		if (q->target == RUN_CONTAINER)
+			buf_printf(message,
+				"several containers begin with \"%s\", give more digits:", q->text);
+		else
+			buf_printf(message,
+				"several running units are called \"%s\", give one as cgroup:",
+				q->text);
+		add_list(message, several);
+		return RUN_BAD_REQUEST;
+	case -ENODEV:
+		buf_append_str(message, "no cgroup v2 hierarchy is mounted on this machine");
+		return RUN_UNSUPPORTED;
+	case -EINVAL:
+		if (q->target == RUN_CONTAINER)
+			buf_printf(message,
+				"\"%s\" is no container's id: its hexadecimal digits, or the first "
+				"of "
+				"them, as the container engine lists them; names are not known "
+				"here",
+				q->text);
+		else
+			buf_printf(
+				message, "\"%s\" is no %s's name", q->text, group_word(q->target));
+		return RUN_BAD_REQUEST;
+	default:
+		buf_printf(message, "there is no %s%s \"%s\"",
+			q->target == RUN_CGROUP ? "" : "running ", group_word(q->target), q->text);
+		return RUN_NOT_FOUND;
+	}
+}
+
 static int resolve_cgroup(struct broker *b, struct session_plan *p, struct buf *message)
 {
 	struct session_request *q = &p->request;
+	AUTO(buf_done) struct buf several = BUF_INIT;
+	AUTO(close_auto) int fd = -1;
 	char *path = p->target.cgroup;
 	size_t room = sizeof(p->target.cgroup);
-	AUTO(close_auto) int fd = -1;
+	const char *id;
 	int r;
 
 	switch (q->target) {
-	case RUN_UNIT: r = cgroup_find_unit(b, q->text, path, room); break;
-	case RUN_CONTAINER: r = cgroup_find_container(b, q->text, path, room); break;
+	case RUN_UNIT: r = cgroup_find_unit(b, q->text, path, room, &several); break;
+	case RUN_CONTAINER:
+		/* Kubernetes lists "containerd://ID". */
+		id = strstr(q->text, "://");
+		r = cgroup_find_container(b, id ? id + 3 : q->text, path, room, &several);
+		break;
 	default:
 		snprintf(path, room, "%s%.4000s", q->text[0] == '/' ? "" : "/", q->text);
 		r = broker_open_cgroup(b, path, BROKER_CGROUP_DIR, &fd);
 	}
-	if (r == 0)
-		return RUN_OK;
-	if (r == -EEXIST)
-		buf_printf(
-			message, "several containers begin with \"%s\": give more digits", q->text);
-	else if (r == -ENODEV)
-		buf_append_str(message, "no cgroup v2 hierarchy is mounted on this machine");
-	else
-		buf_printf(message, "there is no %s \"%s\"",
-			q->target == RUN_UNIT                ? "running unit"
-				: q->target == RUN_CONTAINER ? "running container"
-							     : "cgroup",
-			q->text);
-	return r == -EEXIST ? RUN_BAD_REQUEST : r == -ENODEV ? RUN_UNSUPPORTED : RUN_NOT_FOUND;
+	return r == 0 ? RUN_OK : no_such_group(q, r, &several, message);
 }
 
 static int need_cpu_wide(const struct host *host, const char *what, struct buf *message)
@@ -267,10 +323,7 @@ static int plan_target(struct broker *b, const struct host *host, const struct c
 		r = need_cpu_wide(host, "a cgroup", message);
 		if (r == RUN_OK)
 			r = resolve_cgroup(b, p, message);
-		snprintf(p->target_text, sizeof(p->target_text), "%s %.250s",
-			q->target == RUN_UNIT                ? "unit"
-				: q->target == RUN_CONTAINER ? "container"
-							     : "cgroup",
+		snprintf(p->target_text, sizeof(p->target_text), "%s %.250s", group_word(q->target),
 			q->text);
 		return r;
 	}

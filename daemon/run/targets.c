@@ -122,26 +122,31 @@ static int add_processes(struct look *k)
 }
 
 static struct target_info *find_group(
-	struct list *l, unsigned from, enum target_class kind, const char *name)
+	struct list *l, unsigned from, enum target_class kind, const char *path, size_t path_len)
 {
 	for (unsigned i = from; i < l->count; i++)
-		if (l->at[i].kind == kind && strcmp(l->at[i].name, name) == 0)
+		if (l->at[i].kind == kind && strncmp(l->at[i].cgroup, path, path_len) == 0 &&
+			l->at[i].cgroup[path_len] == '\0')
 			return &l->at[i];
 	return NULL;
 }
 
-static int book(
-	struct list *l, unsigned from, unsigned process, enum target_class kind, const char *name)
+/* The first path_len bytes of the process's cgroup are the group's own. */
+static int book(struct list *l, unsigned from, unsigned process, enum target_class kind,
+	const char *name, size_t path_len)
 {
-	struct target_info *t = find_group(l, from, kind, name), *p;
+	char path[sizeof(l->at->cgroup)];
+	struct target_info *t, *p;
 
+	snprintf(path, sizeof(path), "%.*s", (int)path_len, l->at[process].cgroup);
+	t = find_group(l, from, kind, path, strlen(path));
 	if (!t) {
 		t = add(l);
 		if (!t)
 			return -ENOMEM;
 		t->kind = kind;
 		snprintf(t->name, sizeof(t->name), "%s", name);
-		snprintf(t->cgroup, sizeof(t->cgroup), "%s", l->at[process].cgroup);
+		memcpy(t->cgroup, path, sizeof(path));
 	}
 	p = &l->at[process];
 	t->processes++;
@@ -162,18 +167,43 @@ static int add_groups(struct list *l)
 
 	for (unsigned i = 0; i < processes && r == 0; i++) {
 		char path[sizeof(l->at[i].cgroup)];
+		size_t len;
 
 		memcpy(path, l->at[i].cgroup, sizeof(path));
 		if (!path[0])
 			continue;
-		if (cgroup_unit(path, unit, sizeof(unit)))
-			r = book(l, processes, i, TARGET_CLASS_UNIT, unit);
-		if (r == 0 && cgroup_container(path, id))
-			r = book(l, processes, i, TARGET_CLASS_CONTAINER, id);
+		len = cgroup_unit(path, unit, sizeof(unit));
+		if (len)
+			r = book(l, processes, i, TARGET_CLASS_UNIT, unit, len);
+		len = r == 0 ? cgroup_container(path, id) : 0;
+		if (len)
+			r = book(l, processes, i, TARGET_CLASS_CONTAINER, id, len);
 		if (r == 0 && strcmp(path, "/") != 0)
-			r = book(l, processes, i, TARGET_CLASS_CGROUP, path);
+			r = book(l, processes, i, TARGET_CLASS_CGROUP, path, strlen(path));
 	}
 	return r;
+}
+
+static bool is_nearer(const char *a, const char *b)
+{
+	unsigned depth_a = 0, depth_b = 0;
+
+	for (; *a; a++)
+		depth_a += *a == '/';
+	for (; *b; b++)
+		depth_b += *b == '/';
+	return depth_a <= depth_b;
+}
+
+/* Units of one name: the name alone means the one nearest to the root, if there is one. */
+static void mark_hidden(struct list *l)
+{
+	for (unsigned i = 0; i < l->count; i++)
+		for (unsigned k = 0; k < l->count && l->at[i].kind == TARGET_CLASS_UNIT; k++)
+			if (k != i && l->at[k].kind == TARGET_CLASS_UNIT &&
+				strcmp(l->at[k].name, l->at[i].name) == 0 &&
+				is_nearer(l->at[k].cgroup, l->at[i].cgroup))
+				l->at[i].hidden = true;
 }
 
 static void keep_matching(struct list *l, const char *q)
@@ -228,6 +258,7 @@ int targets_list(struct targets *t, const struct caller *who, const char *q, boo
 	map_free(k.now);
 	if (r >= 0)
 		r = add_groups(&l);
+	mark_hidden(&l);
 	if (r < 0) {
 		free(l.at);
 		return r;

@@ -20,7 +20,8 @@ struct target_info {
 	enum target_class kind;
 	pid_t pid;        /* of a process */
 	char name[256];   /* comm; unit; container id; cgroup path */
-	char cgroup[512]; /* v2 path */
+	char cgroup[512]; /* v2 path; of a unit or container its own, not that of one inside */
+	bool hidden;      /* a unit whose name alone means another one, nearer to the root */
 	uid_t uid;        /* of a process */
 	unsigned processes, threads;
 	double cpu_percent; /* of one core, since the last call (at least 200 ms ago) or over its

@@ -58,6 +58,16 @@ def rss_bytes(pid):
         return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def cgroup_mount():
+    """Where the v2 hierarchy is; None: nowhere."""
+    with open("/proc/self/mountinfo") as f:
+        for line in f:
+            fields = line.split(" - ")
+            if fields[1].startswith("cgroup2 "):
+                return fields[0].split()[4]
+    return None
+
+
 class Stacks:
     """Sums over folded stacks by what the first frame, the process with by=process, is."""
 

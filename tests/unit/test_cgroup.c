@@ -59,6 +59,8 @@ static void units_are_named_by_the_innermost(void **state)
 		assert_true(cgroup_unit(table[i][0], unit, sizeof(unit)));
 		assert_string_equal(unit, table[i][1]);
 	}
+	assert_int_equal(cgroup_unit("/system.slice/nginx.service/worker", unit, sizeof(unit)),
+		strlen("/system.slice/nginx.service"));
 	assert_false(cgroup_unit("/", unit, sizeof(unit)));
 	assert_false(cgroup_unit("", unit, sizeof(unit)));
 	assert_false(cgroup_unit("/.service", unit, sizeof(unit)));
@@ -99,6 +101,14 @@ static void containers_of_all_runtimes(void **state)
 	}
 	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
 		assert_false(cgroup_container(no[i], id));
+	assert_int_equal(
+		cgroup_container("/docker/" ID_A "/init.scope", id), strlen("/docker/" ID_A));
+	/* The whole of it, where the engine gave a part a group of its own. */
+	assert_int_equal(
+		cgroup_container("/machine.slice/libpod-" ID_A ".scope/libpod-payload-" ID_A, id),
+		strlen("/machine.slice/libpod-" ID_A ".scope"));
+	assert_int_equal(cgroup_container("/docker/" ID_B "/docker/" ID_A "/x", id),
+		strlen("/docker/" ID_B "/docker/" ID_A));
 }
 
 /* A folder with the looks of a cgroup tree. */
@@ -140,6 +150,8 @@ static int tree_setup(void **state)
 	make_group("/system.slice/docker-" ID_A ".scope/inner", "21\n", true);
 	make_group("/docker/" ID_B, "30\n", true);
 	make_group("/user.slice/user@1.service/app.slice/nginx.service", "40\n", true);
+	make_group("/user.slice/user@1.service/app.slice/twice.service", "50\n", true);
+	make_group("/user.slice/user@2.service/other.slice/twice.service", "51\n", true);
 	return 0;
 }
 
@@ -169,39 +181,55 @@ static void a_walk_sees_all_groups(void **state)
 	unsigned count = 0;
 
 	assert_int_equal(cgroup_walk(fake_broker(), count_groups, &count), 0);
-	assert_int_equal(count, 13);
+	assert_int_equal(count, 17);
 	assert_int_equal(cgroup_walk(fake_broker(), stop_at_docker, NULL), 5);
 	assert_int_equal(cgroup_walk_from(fake_broker(), "/none", count_groups, &count), -ENOENT);
 }
 
 static void units_are_found(void **state)
 {
-	assert_int_equal(cgroup_find_unit(fake_broker(), "nginx.service", path, sizeof(path)), 0);
+	AUTO(buf_done) struct buf several = BUF_INIT;
+	struct broker *b = fake_broker();
+
+	assert_int_equal(cgroup_find_unit(b, "nginx.service", path, sizeof(path), &several), 0);
 	assert_string_equal(path, "/system.slice/nginx.service");
-	assert_int_equal(cgroup_find_unit(fake_broker(), "nginx", path, sizeof(path)), 0);
+	assert_int_equal(cgroup_find_unit(b, "nginx", path, sizeof(path), &several), 0);
 	assert_string_equal(path, "/system.slice/nginx.service");
-	assert_int_equal(cgroup_find_unit(fake_broker(), "app.slice", path, sizeof(path)), 0);
+	assert_int_equal(cgroup_find_unit(b, "app.slice", path, sizeof(path), &several), 0);
 	assert_string_equal(path, "/user.slice/user@1.service/app.slice");
-	assert_int_equal(cgroup_find_unit(fake_broker(), "ngin", path, sizeof(path)), -ENOENT);
-	assert_int_equal(cgroup_find_unit(fake_broker(), "", path, sizeof(path)), -EINVAL);
-	assert_int_equal(cgroup_find_unit(fake_broker(), "a/b", path, sizeof(path)), -EINVAL);
+	assert_int_equal(cgroup_find_unit(b, "ngin", path, sizeof(path), &several), -ENOENT);
+	assert_int_equal(cgroup_find_unit(b, "", path, sizeof(path), &several), -EINVAL);
+	assert_int_equal(cgroup_find_unit(b, "a/b", path, sizeof(path), &several), -EINVAL);
+	assert_int_equal(several.len, 0);
+	assert_int_equal(cgroup_find_unit(b, "twice", path, sizeof(path), &several), -EEXIST);
+	assert_non_null(
+		strstr(several.data, "/user.slice/user@1.service/app.slice/twice.service\n"));
+	assert_non_null(
+		strstr(several.data, "/user.slice/user@2.service/other.slice/twice.service\n"));
 }
 
 static void containers_are_found_by_prefix(void **state)
 {
+	AUTO(buf_done) struct buf several = BUF_INIT;
 	struct broker *b = fake_broker();
 
-	assert_int_equal(cgroup_find_container(b, ID_A, path, sizeof(path)), 0);
+	assert_int_equal(cgroup_find_container(b, ID_A, path, sizeof(path), &several), 0);
 	assert_string_equal(path, "/system.slice/docker-" ID_A ".scope");
-	assert_int_equal(cgroup_find_container(b, "0123456789abc", path, sizeof(path)), 0);
+	assert_int_equal(
+		cgroup_find_container(b, "0123456789abc", path, sizeof(path), &several), 0);
 	assert_string_equal(path, "/system.slice/docker-" ID_A ".scope");
-	assert_int_equal(cgroup_find_container(b, "0123456789abf", path, sizeof(path)), 0);
+	assert_int_equal(
+		cgroup_find_container(b, "0123456789abf", path, sizeof(path), &several), 0);
 	assert_string_equal(path, "/docker/" ID_B);
-	assert_int_equal(cgroup_find_container(b, "0123456789ab", path, sizeof(path)), -EEXIST);
-	assert_int_equal(cgroup_find_container(b, "ffff", path, sizeof(path)), -ENOENT);
-	assert_int_equal(cgroup_find_container(b, "", path, sizeof(path)), -EINVAL);
-	assert_int_equal(cgroup_find_container(b, "xyz", path, sizeof(path)), -EINVAL);
-	assert_int_equal(cgroup_find_container(b, ID_A "0", path, sizeof(path)), -EINVAL);
+	assert_int_equal(
+		cgroup_find_container(b, "0123456789ab", path, sizeof(path), &several), -EEXIST);
+	assert_int_equal(several.len, 2 * (CONTAINER_ID_LEN + 1));
+	assert_non_null(strstr(several.data, ID_A "\n"));
+	assert_non_null(strstr(several.data, ID_B "\n"));
+	assert_int_equal(cgroup_find_container(b, "ffff", path, sizeof(path), &several), -ENOENT);
+	assert_int_equal(cgroup_find_container(b, "", path, sizeof(path), &several), -EINVAL);
+	assert_int_equal(cgroup_find_container(b, "xyz", path, sizeof(path), &several), -EINVAL);
+	assert_int_equal(cgroup_find_container(b, ID_A "0", path, sizeof(path), &several), -EINVAL);
 }
 
 static void members_are_those_of_nested_groups_too(void **state)
