@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/render/svg_head.h"
 #include "daemon/render/svg_label.h"
 #include "daemon/render/svg_page.h"
 #include "daemon/render/svg_plan.h"
@@ -50,6 +51,7 @@ static int svg_start(const struct view *v, const struct svg_options *options, vo
 	w->is_clock = svg_event(v)->is_clock;
 	r = svg_plan_init(&w->plan, v, options);
 	if (r == 0) {
+		w->plan.head = svg_head_height(v, &w->plan);
 		w->edges = calloc(w->plan.rows + (size_t)1, sizeof(*w->edges));
 		r = w->edges ? 0 : -ENOMEM;
 	}

@@ -1,4 +1,4 @@
-/* The parts of a flame graph around its boxes: head, legend, style, script. */
+/* The parts of a flame graph around its boxes: ledger, style, script; its head is in svg_head.h. */
 #ifndef PFL_RENDER_SVG_PAGE_H
 #define PFL_RENDER_SVG_PAGE_H
 
@@ -9,6 +9,8 @@
 void svg_page_begin(const struct view *view, const struct svg_plan *plan, struct buf *into);
 void svg_page_end(const struct view *view, const struct svg_plan *plan, struct buf *into);
 
+/* What was profiled, for people. */
+const char *svg_target(const struct view *view);
 /* The event that the view shows. */
 const struct profile_event *svg_event(const struct view *view);
 /* "12.34%": of whole, 0 of nothing. */

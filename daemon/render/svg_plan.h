@@ -8,7 +8,7 @@
 #include "daemon/render/view.h"
 
 #define SVG_MARGIN       12  /* pixels left and right */
-#define SVG_HEAD         134 /* pixels above the boxes */
+#define SVG_HEAD         134 /* pixels above the boxes, at least */
 #define SVG_MODULE_HUES  12  /* colours for modules; further ones share one */
 #define SVG_MODULE_OTHER SVG_MODULE_HUES
 #define SVG_NAME_HUES    8
@@ -39,6 +39,7 @@ struct svg_paint {
 /* Lengths in tenths of a pixel, which is all the precision that is written. */
 struct svg_plan {
 	struct svg_options options; /* defaults filled in */
+	uint32_t head;              /* pixels above the boxes; see svg_head_height() */
 	uint32_t inner;             /* width of the root */
 	uint32_t row, gap;          /* of a row, with its gap */
 	uint32_t font;              /* pixels; 0: rows too thin for text */

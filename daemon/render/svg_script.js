@@ -12,7 +12,7 @@ const rows = +graph.dataset.rows;
 // Thin rows are for viewers that cannot scroll.
 const row = alone ? 18 : +graph.dataset.row, gap = alone ? 1 : +graph.dataset.gap;
 const font = alone ? 12 : +graph.dataset.font;
-const MARGIN = 12, HEAD = 134, NARROW = 860;
+const MARGIN = 12, NARROW = 860, LINE = 17;
 
 // ---- the frames, in preorder ----
 const boxes = [...graph.querySelectorAll("rect")], count = boxes.length;
@@ -217,7 +217,11 @@ function draw() {
 }
 
 // ---- what is under the pointer or the cursor ----
-const detail = $("detail"), omissions = detail.textContent;
+// The text of what was written in several lines.
+const whole = e => [...e.children].reduce((text, line) => text + line.textContent + (line.matches(".dot") ? " · " : " "),
+	"").trim() || e.textContent;
+const detail = $("detail"), omissions = whole(detail);
+const subtitle = $("subtitle"), ledgerLine = $("ledger-line");
 const nameLine = document.createElementNS(SVG, "text");
 let cursor = 0, hovered = -1;
 
@@ -229,7 +233,7 @@ function describe() {
 	const i = hovered >= 0 ? hovered : focused;
 	if (i < 0) {
 		nameLine.textContent = "";
-		detail.textContent = omissions;
+		wrap(detail, omissions, tops.detail, tops.lines);
 		return;
 	}
 	const [, , counts, more] = titleOf(i);
@@ -237,7 +241,63 @@ function describe() {
 	if (zoomed && i > zoomed && i < end[zoomed])
 		text += " · " + share(weight[i], weight[zoomed]) + " of the zoomed frame";
 	nameLine.textContent = shorten(nameOf(i), inner / 7.6);
-	detail.textContent = text;
+	wrap(detail, text, tops.detail, tops.lines);
+}
+
+// ---- lines as long as the window is wide ----
+const texts = new Map([subtitle, ledgerLine].map(e => [e, whole(e)]));
+const tops = {legend: 76, detail: 126, lines: 1, head: 134};
+
+// Writes the text from y on, in as many lines as it takes, or at most in so many; returns how many.
+function wrap(e, text, y, most) {
+	const lines = [];
+	e.textContent = text;
+	const room = inner / (e.getComputedTextLength() || 1) * text.length;
+	for (const word of text.split(" ")) {
+		const last = lines.length - 1;
+		if (last >= 0 && (lines[last] + " " + word).length <= room)
+			lines[last] += " " + word;
+		else if (word !== "·")
+			lines.push(word);
+	}
+	if (most && lines.length > most)
+		lines.splice(most - 1, lines.length, shorten(lines.slice(most - 1).join(" "), room));
+	e.setAttribute("y", y);
+	if (lines.length > 1)
+		e.replaceChildren(...lines.map((line, i) => {
+			const span = document.createElementNS(SVG, "tspan");
+			put(span, {x: MARGIN, y: y + i * LINE});
+			span.textContent = line.replace(/ ·$/, "");
+			return span;
+		}));
+	return lines.length;
+}
+
+function placeLegend(y) {
+	const boxes = [...svg.querySelectorAll("#legend-" + {ck: "kind", cm: "module", cn: "name"}[scheme] + " rect")];
+	let x = MARGIN;
+	for (const box of boxes) {
+		const label = box.nextElementSibling, w = 32 + label.getComputedTextLength();
+		if (x > MARGIN && x + w > MARGIN + inner + 16) {
+			x = MARGIN;
+			y += 18;
+		}
+		put(box, {x, y});
+		put(label, {x: x + 16, y: y + 10});
+		x += w;
+	}
+	return y;
+}
+
+function placeHead() {
+	let y = 49;
+	for (const [e, text] of texts)
+		y += LINE * wrap(e, text, y);
+	tops.legend = placeLegend(y - 7);
+	tops.detail = tops.legend + 50;
+	tops.lines = inner < 640 ? 2 : 1;
+	tops.head = tops.detail + 8 + (tops.lines - 1) * LINE;
+	nameLine.setAttribute("y", tops.detail - LINE);
 }
 
 // ---- search ----
@@ -370,9 +430,14 @@ const heading = svg.querySelector("title").textContent.replace(/ · [^·]*$/, ""
 
 function layout() {
 	const all = alone ? innerWidth : svg.parentNode.clientWidth;
-	const w = Math.max(all, 320), narrow = w < NARROW, top = HEAD + (narrow ? 34 : 0);
-	const full = Math.ceil(rows * row) + MARGIN, height = alone ? Math.max(innerHeight, top + 60) : top + full;
+	const w = Math.max(all, 320), narrow = w < NARROW;
 	inner = w - 2 * MARGIN;
+	placeHead();
+	put(ui.bar, narrow ? {x: MARGIN, y: tops.head - 1, width: inner, height: 32} :
+		{x: MARGIN + inner / 3, y: 11, width: inner * 2 / 3, height: 32});
+	const bar = ui.bar.firstChild.offsetHeight || 26, top = tops.head + (narrow ? bar + 8 : 0);
+	put(ui.bar, {height: bar + 6});
+	const full = Math.ceil(rows * row) + MARGIN, height = alone ? Math.max(innerHeight, top + 60) : top + full;
 	port.height = height - top;
 	port.most = Math.max(0, full - port.height);
 	svg.removeAttribute("viewBox");
@@ -382,8 +447,6 @@ function layout() {
 	put(port.track, {x: w - 9, y: 0, width: 9, height: port.height, display: port.most ? "inline" : "none"});
 	put(port.rule, {y: top - 1, width: w});
 	put(head.querySelector(".bg"), {width: w, height: top});
-	put(ui.bar, narrow ? {x: MARGIN, y: HEAD - 1, width: inner, height: 32} :
-		{x: MARGIN + inner / 3, y: 11, width: inner * 2 / 3, height: 32});
 	head.querySelector(".title").textContent = shorten(heading, (narrow ? inner : inner / 3) / 11);
 	draw();
 	describe();
@@ -508,6 +571,7 @@ function load() {
 	query = ui.input.value = p.get("search") || "";
 	regex = p.get("regex") === "1";
 	setScheme(color || firstScheme);
+	layout();
 	tellSwitches();
 	zoomTo(findFrame(p.get("zoom")));
 }
@@ -665,6 +729,7 @@ function listen() {
 	});
 	ui.color.addEventListener("change", () => {
 		setScheme(ui.color.value);
+		layout();
 		save(false);
 	});
 	ui.ledger.addEventListener("click", toggleLedger);
@@ -684,7 +749,6 @@ read();
 makePort();
 makeBar();
 put(nameLine, {id: "name", x: MARGIN, y: 109});
-detail.setAttribute("y", 126);
 detail.before(nameLine);
 $("ledger-line").classList.add("link");
 describeForReaders();

@@ -321,6 +321,58 @@ static void title_says_all_there_is_to_know(void **state)
 	fixture_done(&f);
 }
 
+/* Letters of the longest line below head, and the foot of the lowest one. */
+static void measure_head(const char *svg, size_t *ret_longest, double *ret_foot)
+{
+	*ret_longest = 0;
+	*ret_foot = 0;
+	for (const char *at = strstr(svg, "class=\"sub\""); at; at = strpbrk(at + 1, "<")) {
+		const char *text = strchr(at, '>') + 1;
+		size_t len = strcspn(text, "<"), letters = 0;
+
+		if (strncmp(at, "</g>", 4) == 0 && !strstr(at, "class=\"sub\""))
+			break;
+		for (size_t i = 0; i < len; i++)
+			letters += (text[i] & 0xc0) != 0x80;
+		if (letters > *ret_longest)
+			*ret_longest = letters;
+		if (strncmp(at, "<tspan", 6) == 0 && attribute(at, "y") > *ret_foot)
+			*ret_foot = attribute(at, "y");
+	}
+}
+
+static void a_narrow_head_has_more_lines(void **state)
+{
+	struct fixture f;
+	size_t longest;
+	double foot;
+	char *svg;
+
+	fixture_init(&f);
+	f.profile.ledger.lost = 1234567;
+	f.profile.ledger.dropped = 7654321;
+	add_node(&f, 0, add_name(&f, "all", "", VIEW_ROOT), 1000, 0);
+	for (enum view_kind kind = VIEW_USER; kind < VIEW_KIND_COUNT; kind++)
+		add_node(&f, 1, add_name(&f, "f", "libsomething.so", kind), 100, 100);
+	svg = draw(&f.view, (struct svg_options){.width = 364});
+	measure_head(svg, &longest, &foot);
+	assert_in_range(longest, 20, 47);
+	/* Nothing is left out: the lines say what the one line of a wide graph says. */
+	assert_non_null(strstr(svg, "cpu-clock at 99 Hz"));
+	assert_non_null(strstr(svg, "1,234,567 lost"));
+	assert_non_null(strstr(svg, "7,654,321 dropped"));
+	assert_non_null(strstr(svg, "<tspan"));
+	/* The boxes begin below it. */
+	assert_true(strtod(strstr(svg, "translate(12,") + 13, NULL) > foot);
+	assert_true(strtod(strstr(svg, "translate(12,") + 13, NULL) > SVG_HEAD);
+	free(svg);
+	svg = draw(&f.view, (struct svg_options){.width = 1600});
+	assert_null(strstr(svg, "<tspan"));
+	assert_non_null(strstr(svg, "translate(12,134)"));
+	free(svg);
+	fixture_done(&f);
+}
+
 static void other_events_are_counted_not_timed(void **state)
 {
 	struct fixture f;
@@ -548,6 +600,7 @@ int main(void)
 		cmocka_unit_test(left_out_samples_count_once),
 		cmocka_unit_test(every_byte_of_a_name_is_escaped),
 		cmocka_unit_test(title_says_all_there_is_to_know),
+		cmocka_unit_test(a_narrow_head_has_more_lines),
 		cmocka_unit_test(other_events_are_counted_not_timed),
 		cmocka_unit_test(root_is_at_the_bottom_or_at_the_top),
 		cmocka_unit_test(deep_tree_keeps_its_size),
