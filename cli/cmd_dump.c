@@ -17,6 +17,7 @@ enum {
 	OPT_BY,
 	OPT_LINES,
 	OPT_INLINE,
+	OPT_FOLD_TEMPLATES,
 	OPT_MIN,
 	OPT_ICICLE,
 	OPT_COLOR
@@ -34,6 +35,7 @@ static const struct option options[] = {
 	{"by", required_argument, NULL, OPT_BY},
 	{"lines", no_argument, NULL, OPT_LINES},
 	{"inline", no_argument, NULL, OPT_INLINE},
+	{"fold-templates", no_argument, NULL, OPT_FOLD_TEMPLATES},
 	{"min", required_argument, NULL, OPT_MIN},
 	{"icicle", no_argument, NULL, OPT_ICICLE},
 	{"color", required_argument, NULL, OPT_COLOR},
@@ -52,6 +54,7 @@ static const char *query_key(int option)
 	case OPT_BY: return "by";
 	case OPT_LINES: return "lines";
 	case OPT_INLINE: return "inline";
+	case OPT_FOLD_TEMPLATES: return "fold_templates";
 	case OPT_MIN: return "min";
 	case OPT_ICICLE: return "icicle";
 	case OPT_COLOR: return "color";

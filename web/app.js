@@ -343,7 +343,7 @@ function question() {
 		parts.push($('view-range').value);
 	if ($('view-by').value)
 		add('by', $('view-by').value);
-	for (const key of ['inline', 'lines', 'inverted'])
+	for (const key of ['inline', 'lines', 'inverted', 'fold_templates'])
 		if ($('view-' + key).checked)
 			add(key, '1');
 	return parts;
@@ -569,7 +569,8 @@ $('refresh').addEventListener('click', () => act($('refresh'), async () => {
 	await loadSessions();
 	await refresh();
 }));
-for (const id of ['view-event', 'view-range', 'view-by', 'view-inline', 'view-lines', 'view-inverted'])
+for (const id of ['view-event', 'view-range', 'view-by', 'view-inline', 'view-lines', 'view-inverted',
+	'view-fold_templates'])
 	$(id).addEventListener('change', () => {
 		const session = chosenSession();
 

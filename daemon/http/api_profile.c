@@ -125,6 +125,7 @@ static bool ask(struct req *r, struct asked *a)
 	if (!ask_format(r, &a->format) || !ask_levels(r, &a->view) || !ask_ids(r, &a->view) ||
 		!ask_time(r, a) || !ask_svg(r, &a->svg) || !ask_bool(r, "lines", &lines) ||
 		!ask_bool(r, "inline", &inlines) || !ask_bool(r, "inverted", &a->view.inverted) ||
+		!ask_bool(r, "fold_templates", &a->view.fold_templates) ||
 		!ask_double(r, "min", 0, 100, &percent))
 		return false;
 	a->view.lines = lines;

@@ -9,6 +9,7 @@
 
 #define PROFILE_KEYS                                                                            \
 	"format event from to last thread pid by lines inline min width icicle color inverted " \
+	"fold_templates "                                                                       \
 	"depth"
 
 static const struct route routes[] = {

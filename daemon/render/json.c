@@ -5,9 +5,9 @@
  * elapsed_ns, freq_hz, period, warnings: an array of sentences event, unit      "cpu-clock";
  * "nanoseconds" for clocks, else "count" total, samples   of the view: the sum of all self, in
  * units and in samples query            what was asked: pid, tid, by_process, by_thread, lines,
- * inverted, min_share, max_depth covers           from, to (times of day), from_ns, to_ns
- * (monotonic), log_short: true when the question reached back further than the sample log does
- *   folded           weight, nodes: what min_share, max_depth and the daemon's limits moved to a
+ * inverted, fold_templates, min_share, max_depth covers           from, to (times of day), from_ns,
+ * to_ns (monotonic), log_short: true when the question reached back further than the sample log
+ * does folded           weight, nodes: what min_share, max_depth and the daemon's limits moved to a
  * parent's self ledger           every field of the ledger by its name; unwind_ends is an object by
  * reason kinds            names of kinds, for name_kind modules, files   strings, for name_module
  * and name_file names            the distinct frames, sorted; for each, in columns of the same
@@ -119,6 +119,7 @@ static void query(struct buf *into, const struct view_query *q)
 	truth(into, "by_thread", q->by_thread);
 	truth(into, "lines", q->lines);
 	truth(into, "inverted", q->inverted);
+	truth(into, "fold_templates", q->fold_templates);
 	/* JSON has neither infinity nor NaN; nor does a share. */
 	buf_printf(into, ",\"min_share\":%.9g,\"max_depth\":%u}",
 		q->min_share > 0 && q->min_share <= 1 ? q->min_share : 0.0, q->max_depth);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "daemon/render/templates.h"
 
 #define KERNEL_ALIGN ((uint64_t)2 << 20) /* of the kernel's random place, CONFIG_PHYSICAL_ALIGN */
 
@@ -115,12 +116,16 @@ static bool some_kernel_name(const struct profile *p)
 	return false;
 }
 
-int labels_init(struct labels *l, const struct profile *p, bool lines, struct arena *arena)
+int labels_init(
+	struct labels *l, const struct profile *p, const struct view_query *q, struct arena *arena)
 {
 	struct view_name root = {.text = "all", .module = "", .file = "", .kind = VIEW_ROOT};
 	uint32_t id;
 
-	*l = (struct labels){.profile = p, .lines = lines, .arena = arena};
+	*l = (struct labels){.profile = p,
+		.lines = q->lines,
+		.fold_templates = q->fold_templates,
+		.arena = arena};
 	l->kernel_named = some_kernel_name(p);
 	l->of_frame = calloc(p->frame_count + (size_t)1, sizeof(*l->of_frame));
 	l->of_process = calloc(p->process_count + (size_t)1, sizeof(*l->of_process));
@@ -226,6 +231,19 @@ static int append(struct labels *l, const struct view_name *n)
 	return r;
 }
 
+/* Names of JIT code are of other languages, where '<' may mean anything. */
+static const char *shown(struct labels *l, const char *name, uint8_t kind)
+{
+	char *folded;
+
+	if (!l->fold_templates || kind == VIEW_JIT || !strchr(name, '<'))
+		return name;
+	folded = arena_alloc(l->arena, TEMPLATES_ROOM(strlen(name)));
+	if (folded)
+		templates_fold(name, folded);
+	return folded;
+}
+
 /* The outermost name is the function that has the code; those before it were inlined into it. */
 static int append_names(
 	struct labels *l, const struct view_name *plain, uint32_t first, uint32_t end)
@@ -239,7 +257,7 @@ static int append_names(
 		const char *text = profile_text(p, from->name);
 
 		if (text[0]) {
-			n.text = text;
+			n.text = shown(l, text, n.kind);
 			n.unnamed = false;
 		}
 		if (i + 1 < end)
@@ -248,7 +266,7 @@ static int append_names(
 			n.file = profile_text(p, from->file);
 			n.line = from->line;
 		}
-		r = append(l, &n);
+		r = n.text ? append(l, &n) : -ENOMEM;
 	}
 	return r;
 }

@@ -14,8 +14,8 @@ struct label_path {
 
 struct labels {
 	const struct profile *profile;
-	bool lines;
-	bool kernel_named; /* some kernel frame has a name */
+	bool lines, fold_templates; /* as in the query */
+	bool kernel_named;          /* some kernel frame has a name */
 	struct arena *arena;
 	struct view_name *names; /* a label is an index into it; 0 is the root's */
 	uint32_t count, cap;
@@ -29,7 +29,8 @@ struct labels {
 };
 
 /* The arena keeps what is made here; names is the caller's to take. */
-int labels_init(struct labels *l, const struct profile *p, bool lines, struct arena *arena);
+int labels_init(
+	struct labels *l, const struct profile *p, const struct view_query *q, struct arena *arena);
 void labels_done(struct labels *l);
 /* One label, and more where inlined functions stand above it. */
 int labels_of_frame(struct labels *l, uint32_t frame, struct label_path *ret_path);

@@ -337,7 +337,7 @@ static int build_init(struct build *b, struct view *v)
 	const struct profile *p = v->profile;
 	size_t nodes = p->node_count + (size_t)1;
 	uint32_t root;
-	int r = labels_init(&b->labels, p, v->query.lines, v->arena);
+	int r = labels_init(&b->labels, p, &v->query, v->arena);
 
 	if (r < 0)
 		return r;

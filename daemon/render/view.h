@@ -16,6 +16,7 @@ struct view_query {
 	bool by_process;         /* a level "comm (pid)" below the root */
 	bool by_thread;          /* a level "comm (tid)" below that; needs the log */
 	bool lines;              /* frames are split by file:line */
+	bool fold_templates;     /* foo<int> and foo<long> are foo<...> */
 	bool inverted;           /* callers below callees: leaves become roots */
 	double min_share;   /* 0..1: subtrees below it go to their parent's self, and it is said */
 	uint32_t max_depth; /* 0: all */

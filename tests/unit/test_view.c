@@ -154,6 +154,29 @@ static void addresses_of_a_function_are_one_node(void **state)
 	assert_view(p, &lines, "1:main=0 2:work=2 2:work=2 2:work=1 2:work=1");
 }
 
+static void instances_of_a_template_fold(void **state)
+{
+	static const char *const of[] = {"f<int>()", "f<long>()", "g<int>"};
+	struct sample_builder b;
+	AUTO(profile_unref_auto) struct profile *p = NULL;
+	struct view_query plain = {0}, fold = {.fold_templates = true};
+	uint32_t m, process, main_node;
+
+	sample_begin(&b, 1);
+	m = sample_module(&b, "/usr/bin/app");
+	process = sample_process(&b, 1, "app");
+	main_node = sample_chain(&b, process, m, "main");
+	for (unsigned i = 0; i < 3; i++)
+		sample_add(&b,
+			sample_node(&b, main_node,
+				sample_frame(&b, i < 2 ? FRAME_USER : FRAME_JIT, i < 2 ? m : 0, i,
+					of + i, 1)),
+			0, 1, 1);
+	p = sample_end(&b);
+	assert_view(p, &plain, "1:main=0 2:f<int>()=1 2:f<long>()=1 2:g<int>=1");
+	assert_view(p, &fold, "1:main=0 2:f<...>()=2 2:g<int>=1");
+}
+
 static void lines_are_told_only_when_asked_for(void **state)
 {
 	AUTO(profile_unref_auto) struct profile *p = sample_small();
@@ -643,6 +666,7 @@ int main(void)
 		cmocka_unit_test(processes_merge_when_nobody_asks_for_them),
 		cmocka_unit_test(addresses_of_a_function_are_one_node),
 		cmocka_unit_test(lines_are_told_only_when_asked_for),
+		cmocka_unit_test(instances_of_a_template_fold),
 		cmocka_unit_test(inlined_functions_are_levels_of_their_own),
 		cmocka_unit_test(what_has_no_name_is_said_honestly),
 		cmocka_unit_test(hidden_kernel_is_one_frame),
