@@ -183,18 +183,11 @@ static int explain(struct client *c, CURLcode code, const struct sink *k)
 	return code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR ? EXIT_NO_DAEMON : EXIT_FAILED;
 }
 
-static int perform(
-	struct client *c, const char *method, const char *path, const char *json, struct sink *k)
+static void prepare(struct client *c, const char *url, const char *method, struct sink *k)
 {
-	AUTO(buf_done) struct buf url = BUF_INIT;
-	CURLcode code;
-	long status = 0;
-
-	if (buf_printf(&url, "%s%s", c->url, path) < 0)
-		return EXIT_FAILED;
 	k->curl = c->curl;
 	curl_easy_reset(c->curl);
-	curl_easy_setopt(c->curl, CURLOPT_URL, url.data);
+	curl_easy_setopt(c->curl, CURLOPT_URL, url);
 	curl_easy_setopt(c->curl, CURLOPT_NOPROXY, "*");
 	curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(c->curl, CURLOPT_CUSTOMREQUEST, method);
@@ -202,18 +195,36 @@ static int perform(
 	curl_easy_setopt(c->curl, CURLOPT_CONNECTTIMEOUT, 5L);
 	if (c->socket)
 		curl_easy_setopt(c->curl, CURLOPT_UNIX_SOCKET_PATH, c->socket);
-	if (json || strcmp(method, "POST") == 0)
-		curl_easy_setopt(c->curl, CURLOPT_POSTFIELDS, json ? json : "");
 	curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, take);
 	curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, k);
-	code = curl_easy_perform(c->curl);
-	if (code != CURLE_OK)
-		return explain(c, code, k);
+}
+
+static int run(struct client *c, struct sink *k)
+{
+	CURLcode code = curl_easy_perform(c->curl);
+	long status = 0;
+
 	curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &status);
+	/* A file that is refused before its end: the answer is there all the same. */
+	if (code != CURLE_OK && !(code == CURLE_SEND_ERROR && status >= 400))
+		return explain(c, code, k);
 	if (status >= 200 && status < 300)
 		return EXIT_OK;
 	say_problem(status, &k->text);
 	return status == 401 || status == 403 ? EXIT_REFUSED : EXIT_FAILED;
+}
+
+static int perform(
+	struct client *c, const char *method, const char *path, const char *json, struct sink *k)
+{
+	AUTO(buf_done) struct buf url = BUF_INIT;
+
+	if (buf_printf(&url, "%s%s", c->url, path) < 0)
+		return EXIT_FAILED;
+	prepare(c, url.data, method, k);
+	if (json || strcmp(method, "POST") == 0)
+		curl_easy_setopt(c->curl, CURLOPT_POSTFIELDS, json ? json : "");
+	return run(c, k);
 }
 
 int client_call(
@@ -233,6 +244,35 @@ int client_download(struct client *c, const char *path, FILE *into)
 	struct sink k = {.into = into, .text = {.max_bytes = 1 << 20}};
 	int e = perform(c, "GET", path, NULL, &k);
 
+	buf_done(&k.text);
+	return e;
+}
+
+int client_upload(struct client *c, const char *path, FILE *from, int64_t bytes, struct buf *body)
+{
+	struct sink k = {.body = body, .text = {.max_bytes = 1 << 20}};
+	AUTO(buf_done) struct buf url = BUF_INIT;
+	AUTO(buf_done) struct buf auth = BUF_INIT;
+	struct curl_slist *headers =
+		curl_slist_append(NULL, "Content-Type: application/octet-stream");
+	int e = EXIT_FAILED;
+
+	body->max_bytes = BODY_MAX;
+	if (c->token && buf_printf(&auth, "Authorization: Bearer %s", c->token) == 0)
+		headers = curl_slist_append(headers, auth.data);
+	if (bytes < 0)
+		headers = curl_slist_append(headers, "Transfer-Encoding: chunked");
+	if (headers && buf_printf(&url, "%s%s", c->url, path) == 0) {
+		prepare(c, url.data, "POST", &k);
+		curl_easy_setopt(c->curl, CURLOPT_POST, 1L);
+		curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, headers);
+		curl_easy_setopt(c->curl, CURLOPT_READDATA, from);
+		curl_easy_setopt(c->curl, CURLOPT_UPLOAD_BUFFERSIZE, 512L << 10);
+		if (bytes >= 0)
+			curl_easy_setopt(c->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)bytes);
+		e = run(c, &k);
+	}
+	curl_slist_free_all(headers);
 	buf_done(&k.text);
 	return e;
 }

@@ -3,6 +3,7 @@
 #define PFL_CLI_CLIENT_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -34,5 +35,8 @@ int client_call(
 	struct client *c, const char *method, const char *path, const char *json, struct buf *body);
 /* A GET straight into a file. */
 int client_download(struct client *c, const char *path, FILE *into);
+/* POSTs what is left of a file; bytes: how much that is, -1: it will show (a pipe). The rest as
+ * client_call(). */
+int client_upload(struct client *c, const char *path, FILE *from, int64_t bytes, struct buf *body);
 
 #endif

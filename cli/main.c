@@ -20,6 +20,8 @@ static const struct command commands[] = {
 	{"list", "", "the sessions", cmd_list},
 	{"show", "ID", "one session and its ledger", cmd_show},
 	{"dump", "ID [-f FORMAT] [-o FILE]", "a profile as json, folded, svg or text", cmd_dump},
+	{"report", "PERF.DATA [-o FILE]", "a recording of perf as a session and a picture",
+		cmd_report},
 	{"top", "ID [-n N]", "the functions that used most", cmd_top},
 	{"targets", "[TEXT]", "what could be profiled, by CPU use", cmd_targets},
 	{"status", "", "what the daemon can do here, and what is missing", cmd_status},

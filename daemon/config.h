@@ -35,6 +35,7 @@ struct config {
 	char unwinder[16];        /* libunwind; libdw: hidden, for comparison */
 	uint64_t ring_bytes;      /* per CPU and session; 0: by rate */
 	uint64_t log_entries;     /* sample log of a session */
+	uint64_t import_bytes;    /* the largest perf.data file; 0: none */
 	uint64_t max_nodes;
 	/* [store] */
 	uint64_t store_max_bytes, store_max_age_ns, store_free_floor_bytes;

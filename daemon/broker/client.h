@@ -73,6 +73,7 @@ enum broker_host {
 	BROKER_HOST_KPTR_RESTRICT,
 	BROKER_HOST_CONFIG, /* the daemon's configuration file; -ENOENT: there is none */
 	BROKER_HOST_STAT,   /* /proc/stat */
+	BROKER_HOST_NOTES,  /* /sys/kernel/notes: the kernel's build id */
 };
 int broker_open_host(struct broker *b, enum broker_host what, int *ret_fd);
 

@@ -161,6 +161,7 @@ int host_open(const struct request *q, const char *config_path, int *ret_fd)
 		[BROKER_HOST_MLOCK_KB] = "/proc/sys/kernel/perf_event_mlock_kb",
 		[BROKER_HOST_KPTR_RESTRICT] = "/proc/sys/kernel/kptr_restrict",
 		[BROKER_HOST_STAT] = "/proc/stat",
+		[BROKER_HOST_NOTES] = "/sys/kernel/notes",
 	};
 
 	if (q->head.what == BROKER_HOST_CONFIG)

@@ -182,7 +182,7 @@ static int check_request(const struct request *q)
 		return 0;
 	case BROKER_OP_ELF: return head->pid < 0 || q->text[0] != '/' ? -EPERM : 0;
 	case BROKER_OP_PERFMAP: return head->pid < 1 || head->tid < 1 ? -EPERM : 0;
-	case BROKER_OP_HOST: return head->what > BROKER_HOST_STAT ? -EPERM : 0;
+	case BROKER_OP_HOST: return head->what > BROKER_HOST_NOTES ? -EPERM : 0;
 	case BROKER_OP_TRACEPOINT:
 		return word_allowed(q->text) && word_allowed(q->name) ? 0 : -EPERM;
 	case BROKER_OP_CGROUP:

@@ -32,6 +32,7 @@ static const struct {
 	{431, "Request Header Fields Too Large"},
 	{500, "Internal Server Error"},
 	{503, "Service Unavailable"},
+	{507, "Insufficient Storage"},
 	{505, "HTTP Version Not Supported"},
 };
 

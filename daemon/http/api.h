@@ -6,6 +6,7 @@
 
 void api_sessions_list(struct req *r);
 void api_sessions_start(struct req *r);
+void api_import(struct req *r);
 void api_session_get(struct req *r);
 void api_session_stop(struct req *r);
 void api_session_change(struct req *r);

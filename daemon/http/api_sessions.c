@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
+#include "base/parse.h"
 #include "daemon/http/answer.h"
 #include "daemon/http/http.h"
 #include "daemon/http/json_in.h"
@@ -81,6 +83,42 @@ void api_sessions_start(struct req *r)
 		return;
 	}
 	error = run_start(r->http->setup.run, &r->who, request, &head, &message);
+	if (error != RUN_OK) {
+		problem_of_run(r, error, &message);
+		return;
+	}
+	answer_header(r, "Location", "/v1/sessions/%" PRIu64, head->meta.session_id);
+	answer_session(r, 201, head);
+}
+
+/* The file is there; its import may take a while, on this thread. */
+static int import(struct req *r, struct profile **ret_head, struct buf *message)
+{
+	const char *name = uri_get(&r->uri, "name");
+	char text[128] = "perf.data";
+
+	if (name && *name)
+		text_utf8(name, strlen(name), text, sizeof(text));
+	return run_import(r->http->setup.run, &r->who, r->spool_fd, text, &r->http->stopping,
+		ret_head, message);
+}
+
+void api_import(struct req *r)
+{
+	AUTO(profile_unref_auto) struct profile *head = NULL;
+	AUTO(buf_done) struct buf message = {.max_bytes = 64 << 10};
+	int error;
+
+	if (r->spool_bytes == 0) {
+		problem(r, 400, "The body must be a perf.data file; it is empty.");
+		return;
+	}
+	if (!http_enter(&r->http->imports, HTTP_IMPORTS_MAX)) {
+		problem(r, 429, "Other imports are running just now; try again in a moment.");
+		return;
+	}
+	error = import(r, &head, &message);
+	http_leave(&r->http->imports);
 	if (error != RUN_OK) {
 		problem_of_run(r, error, &message);
 		return;

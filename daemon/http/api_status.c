@@ -66,6 +66,7 @@ static void sessions_config_json(const struct config *c, struct buf *into)
 	json_u64(into, "ring_bytes", c->ring_bytes);
 	json_u64(into, "log_entries", c->log_entries);
 	json_u64(into, "max_nodes", c->max_nodes);
+	json_u64(into, "import_bytes", c->import_bytes);
 	json_end(into, '}');
 }
 

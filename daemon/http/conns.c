@@ -22,6 +22,7 @@
 #define IDLE_FULL_NS      (SECOND)
 #define HEADER_NS         (5 * SECOND)
 #define BODY_NS           (10 * SECOND)
+#define UPLOAD_NS         (30 * SECOND)
 #define SEND_NS           (60 * SECOND)
 
 #define LINGER_NS  (2 * SECOND)
@@ -79,6 +80,8 @@ static void time_out(struct conns *c, struct conn *conn)
 		say(conn, 408, "The header took longer than 5 seconds; send it at once.");
 	else if (conn->phase == CONN_BODY)
 		say(conn, 408, "The body took longer than 10 seconds; send it at once.");
+	else if (conn->phase == CONN_UPLOAD)
+		say(conn, 408, "Nothing more of the file came for 30 seconds.");
 	shut(conn);
 	c->stats.timed_out++;
 }
@@ -283,6 +286,7 @@ bool conns_phase(struct conns *c, struct conn *conn, enum conn_phase phase)
 	static const uint64_t limits[CONN_PHASES] = {
 		[CONN_HEADER] = HEADER_NS,
 		[CONN_BODY] = BODY_NS,
+		[CONN_UPLOAD] = UPLOAD_NS,
 		[CONN_SEND] = SEND_NS,
 	};
 	uint64_t deadline;
@@ -306,6 +310,8 @@ void conns_progress(struct conns *c, struct conn *conn)
 	pthread_mutex_lock(&c->lock);
 	if (!conn->shut && conn->phase == CONN_SEND)
 		conn->deadline_ns = time_mono_ns() + SEND_NS;
+	if (!conn->shut && conn->phase == CONN_UPLOAD)
+		conn->deadline_ns = time_mono_ns() + UPLOAD_NS;
 	pthread_mutex_unlock(&c->lock);
 }
 

@@ -14,6 +14,7 @@ enum conn_phase {
 	CONN_IDLE,   /* a request, or the rest of its first line */
 	CONN_HEADER, /* the rest of the header */
 	CONN_BODY,   /* the rest of the body */
+	CONN_UPLOAD, /* the rest of a body that is a file */
 	CONN_WORK,   /* us */
 	CONN_SEND,   /* the client, to read the answer */
 	CONN_PHASES
@@ -42,7 +43,7 @@ struct conn *conns_add(struct conns *c, int fd, bool unix_socket, const struct c
 void conns_remove(struct conns *c, struct conn *conn);
 /* False: the connection has been shut meanwhile, and nothing may be sent on it any more. */
 bool conns_phase(struct conns *c, struct conn *conn, enum conn_phase phase);
-/* The client has taken some of a long answer: it gets more time. */
+/* The client has taken some of a long answer, or sent some of a file: it gets more time. */
 void conns_progress(struct conns *c, struct conn *conn);
 /* Sends a last answer that the library cannot send; the connection then is to be closed. */
 void conns_last_words(struct conns *c, struct conn *conn, unsigned status, const char *detail);

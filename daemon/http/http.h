@@ -15,6 +15,8 @@
 /* Profiles that may be made (named, reduced) at once; the other handler threads stay free for the
  * rest. */
 #define HTTP_HEAVY_MAX 10
+/* Imports that may run at once: each unwinds with all the speed there is. */
+#define HTTP_IMPORTS_MAX 2
 /* Long answers that may be on their way at once: each holds a profile in memory. */
 #define HTTP_STREAMS_MAX 48
 
@@ -36,7 +38,7 @@ struct http {
 	struct counts counts;
 	struct usages usages;
 	atomic_bool stopping;
-	atomic_int heavy, streams;
+	atomic_int heavy, streams, imports;
 	bool old_parser; /* the library leaves the header's bytes where they came in; see server.c
 			  */
 };

@@ -77,6 +77,8 @@ struct req {
 	bool header_seen, finished;
 	uint64_t body_len; /* announced; UINT64_MAX: chunked */
 	struct buf body;
+	int spool_fd; /* of a body that is a file; -1: none */
+	uint64_t spool_bytes, spool_max;
 	struct answer answer;
 };
 

@@ -25,6 +25,7 @@ static const struct route routes[] = {
 	{"/v1/targets", "q sort kind limit", .answer = {[METHOD_GET] = api_targets}},
 	{"/v1/sessions", "",
 		.answer = {[METHOD_GET] = api_sessions_list, [METHOD_POST] = api_sessions_start}},
+	{"/v1/import", "name", .upload = true, .answer = {[METHOD_POST] = api_import}},
 	{"/v1/sessions/{id}", "",
 		.answer = {[METHOD_GET] = api_session_get,
 			[METHOD_PATCH] = api_session_change,

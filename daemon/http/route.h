@@ -10,6 +10,7 @@ struct route {
 	const char *keys; /* of the query, blanks between; NULL: any, and none is looked at */
 	bool open;        /* needs no token */
 	bool quick;       /* answered by the thread that reads the socket */
+	bool upload;      /* the body is a file, which goes to the disk */
 	void (*answer[METHOD_ROUTED])(struct req *r);
 };
 

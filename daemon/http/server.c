@@ -17,6 +17,7 @@
 #include "daemon/http/http.h"
 #include "daemon/http/route.h"
 #include "daemon/http/send.h"
+#include "daemon/http/upload.h"
 #include "daemon/http/vet.h"
 
 /* The library's threads never wait for anything but sockets. */
@@ -157,8 +158,11 @@ static bool vet(struct req *r)
 		answer_done(&r->answer);
 		auth_refuse(r);
 	}
-	return known && authorize(r) && route_check(r) &&
-		vet_body(r, r->conn->unix_socket, route_wants_body(r));
+	if (!known || !authorize(r) || !route_check(r))
+		return false;
+	if (r->route->upload)
+		return upload_begin(r);
+	return vet_body(r, r->conn->unix_socket, route_wants_body(r));
 }
 
 /* ---- one request ---- */
@@ -200,23 +204,38 @@ static enum MHD_Result on_header(struct req *r, struct MHD_Connection *connectio
 			r->answer.close = true;
 			return finish(r, connection);
 		}
-	} else if (r->body_len > 0 && !conns_phase(r->http->conns, r->conn, CONN_BODY)) {
+	} else if (r->body_len > 0 &&
+		!conns_phase(r->http->conns, r->conn, r->route->upload ? CONN_UPLOAD : CONN_BODY)) {
 		return MHD_NO;
 	}
 	return MHD_YES;
 }
 
+/* The library takes no answer in the middle of a body. */
+static enum MHD_Result end_in_body(struct req *r, unsigned status, const char *detail)
+{
+	counts_add(&r->http->counts, r->route, status, time_mono_ns() - r->started_ns);
+	conns_last_words(r->http->conns, r->conn, status, detail);
+	return MHD_NO;
+}
+
 static enum MHD_Result on_data(struct req *r, const char *data, size_t *len)
 {
 	static const char too_large[] = "The body is larger than 1 MiB; send less.";
+	const char *detail;
+	unsigned status;
 
-	/* Only a chunked body can get here: of others the length was checked before. The library
-	 * takes no answer in the middle of a body. */
-	if (r->body.len + *len > REQUEST_BODY_MAX) {
-		counts_add(&r->http->counts, r->route, 413, time_mono_ns() - r->started_ns);
-		conns_last_words(r->http->conns, r->conn, 413, too_large);
-		return MHD_NO;
+	if (r->spool_fd >= 0) {
+		status = upload_take(r, data, *len, &detail);
+		if (status)
+			return end_in_body(r, status, detail);
+		conns_progress(r->http->conns, r->conn);
+		*len = 0;
+		return MHD_YES;
 	}
+	/* Only a chunked body can get here: of others the length was checked before. */
+	if (r->body.len + *len > REQUEST_BODY_MAX)
+		return end_in_body(r, 413, too_large);
 	buf_append(&r->body, data, *len);
 	*len = 0;
 	return MHD_YES;
@@ -320,6 +339,7 @@ static void *on_request_line(void *arg, const char *uri, struct MHD_Connection *
 	if (!p)
 		return NULL;
 	p->req.http = h;
+	p->req.spool_fd = -1;
 	p->req.conn = conn;
 	p->req.started_ns = time_mono_ns();
 	p->req.raw = uri ? strdup(uri) : NULL;
@@ -342,6 +362,7 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **co
 	answer_done(&p->req.answer);
 	uri_done(&p->req.uri);
 	buf_done(&p->req.body);
+	close_auto(&p->req.spool_fd);
 	free(p->req.raw);
 	free(p);
 	*context = NULL;

@@ -49,7 +49,8 @@ static void target_json(const struct session_request *r, struct buf *b)
 	static const char *const keys[] = {[RUN_COMMAND] = "command",
 		[RUN_CGROUP] = "cgroup",
 		[RUN_UNIT] = "unit",
-		[RUN_CONTAINER] = "container"};
+		[RUN_CONTAINER] = "container",
+		[RUN_RECORDING] = "recording"};
 
 	buf_append_char(b, '{');
 	switch (r->target) {

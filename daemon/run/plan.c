@@ -318,6 +318,9 @@ static int plan_target(struct broker *b, const struct host *host, const struct c
 		snprintf(p->target.command, sizeof(p->target.command), "%.63s", q->text);
 		snprintf(p->target_text, sizeof(p->target_text), "command %.64s", q->text);
 		return RUN_OK;
+	case RUN_RECORDING:
+		buf_append_str(message, "a recording is not sampled, but imported");
+		return RUN_BAD_REQUEST;
 	default:
 		p->target.kind = TARGET_CGROUP;
 		r = need_cpu_wide(host, "a cgroup", message);

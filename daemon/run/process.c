@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
@@ -12,6 +13,10 @@ struct processes {
 	struct modules *modules;
 	struct unwinder *unwinder;
 	struct map *by_pid;
+	bool recorded;
+	/* Of a recording: */
+	struct map *comms;    /* tid -> name, ours */
+	uint64_t pids_reused; /* tells processes of one pid apart, in the place of start_ticks */
 };
 
 static void process_free(struct processes *ps, struct session_process *p)
@@ -42,6 +47,30 @@ int processes_new(struct broker *b, struct modules *ms, struct unwinder *u, stru
 	return 0;
 }
 
+int processes_new_recorded(struct modules *ms, struct unwinder *u, struct processes **ret)
+{
+	AUTO(processes_free_auto) struct processes *ps = NULL;
+	int r = processes_new(NULL, ms, u, &ps);
+
+	if (r == 0)
+		r = map_new(64, &ps->comms);
+	if (r < 0)
+		return r;
+	ps->recorded = true;
+	*ret = MOVE(ps);
+	return 0;
+}
+
+static void free_comms(struct processes *ps)
+{
+	uint64_t key, value;
+	size_t cursor = 0;
+
+	while (ps->comms && map_next(ps->comms, &cursor, &key, &value))
+		free((char *)(uintptr_t)value);
+	map_free(ps->comms);
+}
+
 void processes_free(struct processes *ps)
 {
 	struct session_process *p;
@@ -54,6 +83,7 @@ void processes_free(struct processes *ps)
 			process_free(ps, p);
 		map_free(ps->by_pid);
 	}
+	free_comms(ps);
 	free(ps);
 }
 
@@ -94,6 +124,8 @@ static struct session_process *enter(struct processes *ps, pid_t pid, struct spa
 {
 	struct session_process *p = calloc(1, sizeof(*p));
 
+	if (ps->recorded && processes_find(ps, pid))
+		ps->pids_reused++;
 	forget(ps, pid);
 	if (!p || (!space && space_new(ps->modules, pid, &space) < 0) ||
 		map_set(ps->by_pid, (uint32_t)pid, (uintptr_t)p) < 0) {
@@ -106,6 +138,9 @@ static struct session_process *enter(struct processes *ps, pid_t pid, struct spa
 	p->space = space;
 	p->threads = 1;
 	p->tree_index = -1;
+	p->asked = ps->recorded;
+	if (ps->recorded && ps->pids_reused)
+		p->start_ticks = UINT64_MAX - ps->pids_reused;
 	return p;
 }
 
@@ -132,6 +167,40 @@ void processes_identify(struct processes *ps, struct session_process *p)
 		set_comm(p, info.comm);
 }
 
+const char *processes_thread_comm(const struct processes *ps, pid_t tid)
+{
+	uint64_t value;
+
+	return ps->comms && map_get(ps->comms, (uint32_t)tid, &value)
+		? (const char *)(uintptr_t)value
+		: NULL;
+}
+
+static void set_thread_comm(struct processes *ps, pid_t tid, const char *comm)
+{
+	char *copy = strdup(comm);
+	uint64_t old = 0;
+
+	if (!copy)
+		return;
+	(void)map_get(ps->comms, (uint32_t)tid, &old);
+	if (map_set(ps->comms, (uint32_t)tid, (uintptr_t)copy) < 0)
+		free(copy);
+	else
+		free((char *)(uintptr_t)old);
+}
+
+/* The idle task has no record of its name. */
+static void name_recorded(struct session_process *p)
+{
+	if (p->pid == 0)
+		set_comm(p, "swapper");
+	else if (p->pid < 0)
+		set_comm(p, "[exited]");
+	else
+		snprintf(p->comm, sizeof(p->comm), ":%d", p->pid);
+}
+
 struct session_process *processes_get(struct processes *ps, pid_t pid, pid_t tid)
 {
 	struct session_process *p = processes_find(ps, pid);
@@ -141,6 +210,10 @@ struct session_process *processes_get(struct processes *ps, pid_t pid, pid_t tid
 	p = enter(ps, pid, NULL);
 	if (!p)
 		return NULL;
+	if (ps->recorded) {
+		name_recorded(p);
+		return p;
+	}
 	if (pid <= 0) {
 		/* The kernel's way to say: outside our pid namespace, or already dead. */
 		set_comm(p, pid == 0 ? "[other pid namespace]" : "[exited]");
@@ -192,15 +265,41 @@ static void execed(struct processes *ps, const struct sideband *s)
 	space_clear(p->space);
 	p->threads = 1;
 	p->has_jit = false;
-	p->asked = false; /* a set-uid program has another owner now */
+	p->asked = ps->recorded; /* a set-uid program has another owner now */
 	p->leader_exited = false;
 	set_comm(p, s->text);
+}
+
+/* All that there is to know comes as records, also of what is sampled later or never. */
+static void recorded_sideband(struct processes *ps, const struct sideband *s)
+{
+	const char *comm;
+
+	switch (s->kind) {
+	case SIDEBAND_FORK:
+		comm = processes_thread_comm(ps, s->ptid);
+		if (comm)
+			set_thread_comm(ps, s->tid, comm);
+		break;
+	case SIDEBAND_COMM:
+	case SIDEBAND_EXEC:
+		set_thread_comm(ps, s->tid, s->text);
+		(void)processes_get(ps, s->pid, s->tid);
+		break;
+	case SIDEBAND_MMAP: (void)processes_get(ps, s->pid, s->tid); break;
+	case SIDEBAND_EXIT: break;
+	}
 }
 
 void processes_sideband(struct processes *ps, const struct sideband *s)
 {
 	struct session_process *p;
 
+	if (ps->recorded) {
+		recorded_sideband(ps, s);
+		if (s->kind == SIDEBAND_EXIT)
+			return;
+	}
 	switch (s->kind) {
 	case SIDEBAND_FORK: forked(ps, s); return;
 	case SIDEBAND_EXEC: execed(ps, s); return;
@@ -243,6 +342,8 @@ void processes_sweep(struct processes *ps)
 	struct session_process *p;
 	size_t cursor = 0;
 
+	if (ps->recorded)
+		return;
 	while (count < 256 && (p = processes_next(ps, &cursor)))
 		if (p->leader_exited && p->pid > 0 && is_over(ps, p))
 			over[count++] = p->pid;

@@ -30,6 +30,9 @@ struct session_process {
 
 struct processes;
 int processes_new(struct broker *b, struct modules *ms, struct unwinder *u, struct processes **ret);
+/* Those of a recording, of which its records alone tell: nothing is read from /proc, and a process
+ * lasts until another one takes its pid. */
+int processes_new_recorded(struct modules *ms, struct unwinder *u, struct processes **ret);
 void processes_free(struct processes *ps);
 AUTO_FREE_FN(struct processes, processes_free)
 
@@ -46,5 +49,7 @@ void processes_sweep(struct processes *ps);
 /* Walks all; *cursor starts at 0. */
 struct session_process *processes_next(struct processes *ps, size_t *cursor);
 size_t processes_count(const struct processes *ps);
+/* Of a recording: the name of a thread as of now; NULL: not told. */
+const char *processes_thread_comm(const struct processes *ps, pid_t tid);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "daemon/run/abilities.h"
+#include "daemon/run/import.h"
 #include "daemon/run/keeper.h"
 #include "daemon/run/meta.h"
 #include "daemon/run/naming.h"
@@ -84,6 +85,7 @@ struct request {
 	struct profile *head;
 	bool with_log, from_store, ended;
 	struct profile *raw;
+	struct session *imported;
 	struct profile **heads;
 	unsigned count;
 };
@@ -247,6 +249,48 @@ int run_start(struct run *r, const struct caller *who, const struct session_requ
 		return e;
 	sampler_call(r->sampler, do_start, &q);
 	free(plan->target.pids); /* NULL once a session has it */
+	*ret_head = q.head;
+	return q.error;
+}
+
+static void do_take(struct sampler *s, void *arg)
+{
+	struct request *q = arg;
+
+	if (sampler_take_ended(s, q->imported) < 0) {
+		buf_append_str(q->message, "no memory for another session");
+		q->error = RUN_UNAVAILABLE;
+		return;
+	}
+	answer_head(q->imported, q);
+	q->imported = NULL;
+}
+
+int run_import(struct run *r, const struct caller *who, int fd, const char *name,
+	const atomic_bool *stop, struct profile **ret_head, struct buf *message)
+{
+	struct request q = {.run = r, .who = who, .message = message};
+	struct config config;
+	struct import_setup setup = {.config = &config,
+		.broker = r->broker,
+		.names = r->names,
+		.owner = who->uid,
+		.name = name,
+		.stop = stop};
+	int e;
+
+	if (!who->all) {
+		buf_append_str(message,
+			"imports are for root and the service group: the files that a recording "
+			"names are opened with the daemon's rights");
+		return RUN_FORBIDDEN;
+	}
+	(void)get_host(r, &config);
+	e = import_file(&setup, fd, &q.imported, message);
+	if (e != RUN_OK)
+		return e;
+	sampler_call(r->sampler, do_take, &q);
+	session_free(q.imported);
 	*ret_head = q.head;
 	return q.error;
 }

@@ -3,6 +3,7 @@
 #ifndef PFL_RUN_RUN_H
 #define PFL_RUN_RUN_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -21,14 +22,23 @@ struct caller {
 	bool all;
 };
 
-enum run_target { RUN_PID, RUN_PIDS, RUN_COMMAND, RUN_CGROUP, RUN_UNIT, RUN_CONTAINER, RUN_ALL };
+enum run_target {
+	RUN_PID,
+	RUN_PIDS,
+	RUN_COMMAND,
+	RUN_CGROUP,
+	RUN_UNIT,
+	RUN_CONTAINER,
+	RUN_ALL,
+	RUN_RECORDING
+};
 
 #define RUN_PIDS_MAX 1024
 struct session_request {
 	enum run_target target;
 	pid_t pids[RUN_PIDS_MAX];
 	unsigned pid_count;
-	char text[4096];          /* command, cgroup, unit, container */
+	char text[4096];          /* command, cgroup, unit, container; a recording's name */
 	char events[8][96];       /* EVENTS_MAX, EVENT_NAME_BYTES */
 	unsigned event_count;     /* 0: the default */
 	uint64_t freq_hz, period; /* 0, 0: the default */
@@ -74,6 +84,12 @@ int run_start(struct run *r, const struct caller *who, const struct session_requ
 	struct profile **ret_head, struct buf *message);
 int run_stop(struct run *r, const struct caller *who, uint64_t id, struct profile **ret_head,
 	struct buf *message);
+/* A perf.data file as a session that has ended. fd: the file, which nobody changes meanwhile; name:
+ * what it is called, UTF-8. stop: when it becomes true, the import ends early (RUN_UNAVAILABLE).
+ * Its modules are opened with the broker's rights, so that it is for those alone who see all.
+ * Blocks for as long as it takes, and not the sampling. */
+int run_import(struct run *r, const struct caller *who, int fd, const char *name,
+	const atomic_bool *stop, struct profile **ret_head, struct buf *message);
 /* freq_hz 0: unchanged; kernel -1: unchanged. */
 int run_change(struct run *r, const struct caller *who, uint64_t id, uint64_t freq_hz, int kernel,
 	struct profile **ret_head, struct buf *message);

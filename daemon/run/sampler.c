@@ -102,6 +102,23 @@ int sampler_adopt_session(struct sampler *s, struct session *session)
 	return 0;
 }
 
+int sampler_take_ended(struct sampler *s, struct session *session)
+{
+	int r;
+
+	session->id = s->last_id + 1;
+	session->final->meta.session_id = session->id;
+	session->head->meta.session_id = session->id;
+	r = sampler_adopt_session(s, session);
+	if (r < 0)
+		return r;
+	log_info("session %llu: %s, %llu samples, %llu lost", (unsigned long long)session->id,
+		session->plan.target_text, (unsigned long long)session->ledger.samples,
+		(unsigned long long)session->ledger.lost);
+	s->setup.wake_keeper(s->setup.arg);
+	return 0;
+}
+
 int sampler_start_session(struct sampler *s, struct session_plan *plan,
 	struct session **ret_session, struct buf *message)
 {

@@ -45,6 +45,8 @@ void sampler_end_session(struct sampler *s, struct session *session, const char 
 void sampler_remove_session(struct sampler *s, struct session *session);
 /* Takes one that has ended long ago (from disk). */
 int sampler_adopt_session(struct sampler *s, struct session *session);
+/* Takes one that has ended just now, somewhere else: it gets the next id, and is saved. */
+int sampler_take_ended(struct sampler *s, struct session *session);
 void sampler_set_config(struct sampler *s, const struct config *config);
 
 /* Any thread: a copy, as of the last round. */

@@ -12,7 +12,8 @@
 #include "daemon/run/meta.h"
 #include "daemon/tree/ledger.h"
 
-#define SWEEP_NS 2000000000ull
+#define SWEEP_NS          2000000000ull
+#define KERNEL_ALIGN_MASK 0x1fffffull /* where a kernel is put is a multiple of 2 MiB */
 #define KERNEL_FRAMES_MAX                                                                        \
 	200 /* more than kernel.perf_event_max_stack's default of 127; keeps the scratch bounded \
 	     */
@@ -120,6 +121,19 @@ static void count_end(struct session_env *env, struct session *s, enum unwind_en
 		s->ledger.depth_cut++;
 }
 
+/* Of another kernel an address has no name here. What is left of it says as much as render's own
+ * name for unnamed kernel code, and gives no address away. */
+static uint32_t kernel_frame(struct session *s, uint64_t addr)
+{
+	char text[40];
+
+	if (!s->other_kernel)
+		return calltree_frame(s->tree, FRAME_KERNEL, 0, addr);
+	snprintf(text, sizeof(text), "[kernel+0x%llx]",
+		(unsigned long long)(addr & KERNEL_ALIGN_MASK));
+	return calltree_special(s->tree, text);
+}
+
 /* Outermost first: marker, user frames, kernel frames. Returns how many. */
 static uint32_t build_frames(struct session_env *env, struct session *s, struct session_process *p,
 	const struct sample *sample)
@@ -129,7 +143,7 @@ static uint32_t build_frames(struct session_env *env, struct session *s, struct 
 	uint32_t n = 0, kernel = sample->kernel_count;
 	const char *marker;
 
-	if (s->plan.capture.stack == STACK_FP)
+	if (s->plan.capture.stack == STACK_FP || (s->recorded && !sample->regs))
 		unwind_from_fp(p->space, sample, max_frames, c);
 	else
 		unwinder_run(s->unwinder, p->space, sample, max_frames, c);
@@ -142,10 +156,9 @@ static uint32_t build_frames(struct session_env *env, struct session *s, struct 
 	if (kernel > KERNEL_FRAMES_MAX)
 		kernel = KERNEL_FRAMES_MAX;
 	for (uint32_t i = kernel; i-- > 0;)
-		env->frames[n++] =
-			calltree_frame(s->tree, FRAME_KERNEL, 0, sample->kernel_chain[i]);
+		env->frames[n++] = kernel_frame(s, sample->kernel_chain[i]);
 	if (!kernel && sample->kernel_ip && s->plan.capture.kernel)
-		env->frames[n++] = calltree_frame(s->tree, FRAME_KERNEL, 0, sample->ip);
+		env->frames[n++] = kernel_frame(s, sample->ip);
 	return n;
 }
 
@@ -170,10 +183,13 @@ static int64_t tree_process(struct session *s, struct session_process *p)
 static void name_thread(struct session_env *env, struct session *s, struct session_process *p,
 	pid_t tid, uint32_t index)
 {
+	const char *recorded = processes_thread_comm(s->processes, tid);
 	struct procinfo info;
 
 	if (tid == p->pid)
 		calltree_thread_comm(s->tree, index, p->comm);
+	else if (s->recorded)
+		calltree_thread_comm(s->tree, index, recorded ? recorded : p->comm);
 	else if (tid > 0 && procinfo_read_thread(env->broker, p->pid, tid, &info) == 0)
 		calltree_thread_comm(s->tree, index, info.comm);
 }
@@ -195,21 +211,15 @@ static int64_t tree_thread(
 	return made;
 }
 
-struct round_context {
-	struct session_env *env;
-	struct session *s;
-};
-
 /* False: it belongs to somebody else's process, which is none of the session's business. */
 static bool may_take(struct session *s, const struct session_process *p)
 {
 	return s->plan.target.only_uid == (uid_t)-1 || p->uid == s->plan.target.only_uid;
 }
 
-static void on_sample(void *arg, const struct sample *sample, unsigned event)
+void session_feed_sample(
+	struct session_env *env, struct session *s, const struct sample *sample, unsigned event)
 {
-	struct round_context *rc = arg;
-	struct session *s = rc->s;
 	struct session_process *p = processes_get(s->processes, sample->pid, sample->tid);
 	int64_t process = -ENOMEM, thread = -ENOMEM;
 	uint32_t n = 0;
@@ -223,25 +233,24 @@ static void on_sample(void *arg, const struct sample *sample, unsigned event)
 	if (p)
 		process = tree_process(s, p);
 	if (process >= 0)
-		thread = tree_thread(rc->env, s, p, sample->tid);
+		thread = tree_thread(env, s, p, sample->tid);
 	if (process >= 0)
-		n = build_frames(rc->env, s, p, sample);
+		n = build_frames(env, s, p, sample);
 	if (sample->abi == PERF_SAMPLE_REGS_ABI_NONE && !sample->user_count)
 		s->ledger.kernel_only++;
-	rc->env->stats->samples++;
+	env->stats->samples++;
 	/* Without a process or thread for it the tree books it on "[dropped]": no sample goes
 	 * uncounted. */
 	if (calltree_add(s->tree, process < 0 ? UINT32_MAX : (uint32_t)process,
-		    thread < 0 ? UINT32_MAX : (uint32_t)thread, rc->env->frames, n, event,
+		    thread < 0 ? UINT32_MAX : (uint32_t)thread, env->frames, n, event,
 		    sample->period, sample->t_ns, sample->cpu) < 0) {
 		s->ledger.dropped++;
-		rc->env->stats->dropped++;
+		env->stats->dropped++;
 	}
 }
 
-static void on_sideband(void *arg, const struct sideband *sb)
+void session_feed_sideband(struct session *s, const struct sideband *sb)
 {
-	struct session *s = ((struct round_context *)arg)->s;
 	struct session_process *p;
 	uint64_t thread;
 
@@ -263,6 +272,23 @@ static void on_sideband(void *arg, const struct sideband *sb)
 }
 
 /* ---- rounds ---- */
+
+struct round_context {
+	struct session_env *env;
+	struct session *s;
+};
+
+static void on_sample(void *arg, const struct sample *sample, unsigned event)
+{
+	struct round_context *rc = arg;
+
+	session_feed_sample(rc->env, rc->s, sample, event);
+}
+
+static void on_sideband(void *arg, const struct sideband *sb)
+{
+	session_feed_sideband(((struct round_context *)arg)->s, sb);
+}
 
 static void update_ledger(struct session_env *env, struct session *s)
 {
@@ -408,6 +434,8 @@ static int make_tree(struct session_env *env, struct session *s)
 	r = get_unwinder(env, s->plan.use_libdw, &s->unwinder);
 	if (r < 0)
 		return r;
+	if (s->recorded)
+		return processes_new_recorded(env->modules, s->unwinder, &s->processes);
 	return processes_new(env->broker, env->modules, s->unwinder, &s->processes);
 }
 
@@ -437,6 +465,24 @@ int session_start(struct session_env *env, uint64_t id, struct session_plan *pla
 	s->started_wall_ns = time_wall_ns();
 	*ret_session = MOVE(s);
 	return RUN_OK;
+}
+
+int session_new_recorded(
+	struct session_env *env, struct session_plan *plan, struct session **ret_session)
+{
+	AUTO(session_free_auto) struct session *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->plan = *plan;
+	plan->target.pids = NULL;
+	s->recorded = true;
+	r = make_tree(env, s);
+	if (r < 0)
+		return r;
+	*ret_session = MOVE(s);
+	return 0;
 }
 
 static void let_go(struct session *s)
@@ -472,8 +518,10 @@ void session_end(
 
 	if (s->capture)
 		capture_stop(s->capture);
-	s->ended_ns = time_mono_ns();
-	s->ended_wall_ns = time_wall_ns();
+	if (!s->recorded) {
+		s->ended_ns = time_mono_ns();
+		s->ended_wall_ns = time_wall_ns();
+	}
 	if (s->capture) {
 		session_round(env, s);
 		update_ledger(env, s);

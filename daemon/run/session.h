@@ -58,6 +58,9 @@ struct session {
 	bool has_jit;           /* some frame is code without a file */
 	uint64_t swept_ns;
 
+	bool recorded;     /* out of a recording: has no capture */
+	bool other_kernel; /* and that was not made under the kernel that runs here */
+
 	/* Ended only: the whole profile, or NULL when it is on disk alone. head is always there
 	 * then. */
 	struct profile *final;
@@ -69,6 +72,14 @@ struct session {
 int session_start(struct session_env *env, uint64_t id, struct session_plan *plan, int epoll_fd,
 	struct session **ret_session, struct buf *message);
 void session_free(struct session *s);
+
+/* One that is fed out of a recording, by the one thread that env belongs to. Takes what plan owns.
+ * Its times, ledger and warnings are the caller's to set, before session_end(). -ENOMEM. */
+int session_new_recorded(
+	struct session_env *env, struct session_plan *plan, struct session **ret_session);
+void session_feed_sample(
+	struct session_env *env, struct session *s, const struct sample *sample, unsigned event);
+void session_feed_sideband(struct session *s, const struct sideband *sb);
 
 /* Reads what its rings hold. */
 void session_round(struct session_env *env, struct session *s);

@@ -3,7 +3,10 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/sysmacros.h>
+
+#include "daemon/sample/take.h"
 
 #define HEADER_BYTES         sizeof(struct perf_event_header)
 #define SAMPLE_FIXED         48 /* header, ip, pid and tid, time, id, cpu */
@@ -12,70 +15,8 @@
 #define TRAILER_TIME         24 /* from the end */
 #define KERNEL_CHAIN_DEFAULT 127
 
-struct reader {
-	const uint8_t *at;
-	size_t left;
-};
-
-static uint64_t load_u64(const void *from)
-{
-	uint64_t value;
-
-	memcpy(&value, from, sizeof(value));
-	return value;
-}
-
-static uint32_t load_u32(const void *from)
-{
-	uint32_t value;
-
-	memcpy(&value, from, sizeof(value));
-	return value;
-}
-
-static const void *take(struct reader *r, uint64_t bytes)
-{
-	const void *at = r->at;
-
-	if (bytes > r->left)
-		return NULL;
-	r->at += bytes;
-	r->left -= (size_t)bytes;
-	return at;
-}
-
-static bool take_u64(struct reader *r, uint64_t *ret)
-{
-	const void *at = take(r, sizeof(*ret));
-
-	if (!at)
-		return false;
-	*ret = load_u64(at);
-	return true;
-}
-
-static bool take_u32(struct reader *r, uint32_t *ret)
-{
-	const void *at = take(r, sizeof(*ret));
-
-	if (!at)
-		return false;
-	*ret = load_u32(at);
-	return true;
-}
-
-static bool take_pid(struct reader *r, pid_t *ret)
-{
-	uint32_t value;
-
-	if (!take_u32(r, &value))
-		return false;
-	*ret = (pid_t)value;
-	return true;
-}
-
 /* A chain is one array with marks in it, each of which says whose addresses follow. */
-static void split_chain(struct sample *s, const uint64_t *chain, uint64_t count)
+void record_split_chain(struct sample *s, const uint64_t *chain, uint64_t count)
 {
 	const uint64_t **start = NULL;
 	uint32_t *length = NULL;
@@ -112,7 +53,7 @@ static bool take_chain(struct reader *r, struct sample *s)
 	if (!take_u64(r, &count) || count > r->left / sizeof(uint64_t))
 		return false;
 	chain = take(r, count * sizeof(uint64_t));
-	split_chain(s, chain, count);
+	record_split_chain(s, chain, count);
 	return true;
 }
 
@@ -165,34 +106,42 @@ static int decode_sample(
 	return 0;
 }
 
-/* What is left is text, closed by at least one NUL. */
-static bool take_text(struct reader *r, const char **ret)
+static bool take_range(struct reader *r, struct sideband *s)
 {
-	const char *text = (const char *)r->at;
+	uint64_t length;
 
-	if (!memchr(text, '\0', r->left))
-		return false;
-	*ret = text;
-	return true;
+	return take_pid(r, &s->pid) && take_pid(r, &s->tid) && take_u64(r, &s->start) &&
+		take_u64(r, &length) && take_u64(r, &s->pgoff) &&
+		!__builtin_add_overflow(s->start, length, &s->end);
+}
+
+/* The old form, which recordings have: of code unless it says otherwise. */
+static bool decode_mmap(struct reader r, uint16_t misc, struct sideband *s)
+{
+	s->kind = SIDEBAND_MMAP;
+	s->prot = misc & PERF_RECORD_MISC_MMAP_DATA ? PROT_READ : PROT_READ | PROT_EXEC;
+	return take_range(&r, s) && take_text(&r, &s->text);
 }
 
 static bool decode_mmap2(struct reader r, uint16_t misc, struct sideband *s)
 {
 	uint32_t major_no, minor_no, prot, flags;
-	uint64_t length, generation;
+	uint64_t generation;
+	const uint8_t *file;
 
-	if (!take_pid(&r, &s->pid) || !take_pid(&r, &s->tid) || !take_u64(&r, &s->start) ||
-		!take_u64(&r, &length) || !take_u64(&r, &s->pgoff) || !take_u32(&r, &major_no) ||
-		!take_u32(&r, &minor_no) || !take_u64(&r, &s->inode) ||
+	if (!take_range(&r, s))
+		return false;
+	file = r.at;
+	if (!take_u32(&r, &major_no) || !take_u32(&r, &minor_no) || !take_u64(&r, &s->inode) ||
 		!take_u64(&r, &generation) || !take_u32(&r, &prot) || !take_u32(&r, &flags))
 		return false;
-	if (__builtin_add_overflow(s->start, length, &s->end))
-		return false;
 	s->dev = makedev(major_no, minor_no);
-	/* A build id stands in the place of both then. */
+	/* A build id stands in the place of both then: its size, three bytes of nothing, itself. */
 	if (misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
 		s->dev = 0;
 		s->inode = 0;
+		s->build_id = file + 4;
+		s->build_id_bytes = file[0] > RECORD_BUILD_ID_MAX ? 0 : file[0];
 	}
 	s->prot = (int)prot;
 	s->kind = SIDEBAND_MMAP;
@@ -219,6 +168,7 @@ static int decode_sideband(
 	bool good;
 
 	switch (header->type) {
+	case PERF_RECORD_MMAP: good = decode_mmap(r, header->misc, s); break;
 	case PERF_RECORD_MMAP2: good = decode_mmap2(r, header->misc, s); break;
 	case PERF_RECORD_COMM: good = decode_comm(r, header->misc, s); break;
 	case PERF_RECORD_FORK: good = decode_task(r, SIDEBAND_FORK, s); break;
@@ -238,46 +188,58 @@ static int decode_lost(struct reader r, uint32_t type, struct record *record)
 	return take_u64(&r, &record->lost.count) ? 0 : -EBADMSG;
 }
 
+int record_decode_body(const struct perf_event_header *header, const void *body, size_t len,
+	uint64_t t_ns, struct record *ret_record)
+{
+	struct reader r = {body, len};
+	struct record record;
+	int error = 0;
+
+	memset(&record, 0, sizeof(record));
+	record.t_ns = t_ns;
+	switch (header->type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+	case PERF_RECORD_COMM:
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT: error = decode_sideband(r, header, &record); break;
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES: error = decode_lost(r, header->type, &record); break;
+	case PERF_RECORD_THROTTLE: record.kind = RECORD_THROTTLE; break;
+	case PERF_RECORD_UNTHROTTLE: record.kind = RECORD_UNTHROTTLE; break;
+	default:
+		record.kind = header->type > 0 && header->type < PERF_RECORD_MAX ? RECORD_OTHER
+										 : RECORD_UNKNOWN;
+		break;
+	}
+	if (error == 0)
+		*ret_record = record;
+	return error;
+}
+
 int record_decode(const void *bytes, size_t len, const struct record_layout *layout,
 	struct record *ret_record)
 {
 	struct perf_event_header header;
 	struct reader r = {bytes, len};
 	struct record record;
-	int error = 0;
+	int error;
 
 	if (len < HEADER_BYTES)
 		return -EBADMSG;
 	memcpy(&header, take(&r, HEADER_BYTES), HEADER_BYTES);
 	if (header.size != len)
 		return -EBADMSG;
-	memset(&record, 0, sizeof(record));
-	if (header.type == PERF_RECORD_SAMPLE) {
-		if (!layout->sampling)
-			return -EBADMSG;
-		error = decode_sample(r, header.misc, layout, &record);
-		if (error == 0)
-			*ret_record = record;
-		return error;
-	}
-	if (r.left < TRAILER_BYTES)
+	if (header.type != PERF_RECORD_SAMPLE)
+		return r.left < TRAILER_BYTES
+			? -EBADMSG
+			: record_decode_body(&header, r.at, r.left - TRAILER_BYTES,
+				  load_u64((const uint8_t *)bytes + len - TRAILER_TIME),
+				  ret_record);
+	if (!layout->sampling)
 		return -EBADMSG;
-	r.left -= TRAILER_BYTES;
-	record.t_ns = load_u64((const uint8_t *)bytes + len - TRAILER_TIME);
-	switch (header.type) {
-	case PERF_RECORD_MMAP2:
-	case PERF_RECORD_COMM:
-	case PERF_RECORD_FORK:
-	case PERF_RECORD_EXIT: error = decode_sideband(r, &header, &record); break;
-	case PERF_RECORD_LOST:
-	case PERF_RECORD_LOST_SAMPLES: error = decode_lost(r, header.type, &record); break;
-	case PERF_RECORD_THROTTLE: record.kind = RECORD_THROTTLE; break;
-	case PERF_RECORD_UNTHROTTLE: record.kind = RECORD_UNTHROTTLE; break;
-	default:
-		record.kind = header.type > 0 && header.type < PERF_RECORD_MAX ? RECORD_OTHER
-									       : RECORD_UNKNOWN;
-		break;
-	}
+	memset(&record, 0, sizeof(record));
+	error = decode_sample(r, header.misc, layout, &record);
 	if (error == 0)
 		*ret_record = record;
 	return error;

@@ -11,10 +11,11 @@
 
 /* x86-64 user registers, in this order (perf's, without flags and segments):
  * RAX RBX RCX RDX RSI RDI RBP RSP RIP R8 R9 R10 R11 R12 R13 R14 R15. */
-#define SAMPLE_REGS    17
-#define SAMPLE_REG_RBP 6
-#define SAMPLE_REG_RSP 7
-#define SAMPLE_REG_RIP 8
+#define SAMPLE_REGS         17
+#define SAMPLE_REG_RBP      6
+#define SAMPLE_REG_RSP      7
+#define SAMPLE_REG_RIP      8
+#define RECORD_BUILD_ID_MAX 20
 
 /* Plain data; pointers are lent: they point into the ring until its tail moves. */
 struct sample {
@@ -55,6 +56,9 @@ struct sideband {
 	uint64_t inode;
 	int prot;
 	const char *text; /* MMAP: path; COMM, EXEC: comm. NUL-closed, lent */
+	/* MMAP out of a recording, where it tells one in the place of dev and inode; lent. */
+	const uint8_t *build_id;
+	uint8_t build_id_bytes;
 };
 
 enum record_kind {
@@ -92,6 +96,11 @@ struct record_layout {
  * in it: one that was prepared for an event with more to say. */
 int record_decode(const void *bytes, size_t len, const struct record_layout *layout,
 	struct record *ret_record);
+/* The same for one that is no sample, without header and the fields of sample_id_all. */
+int record_decode_body(const struct perf_event_header *header, const void *body, size_t len,
+	uint64_t t_ns, struct record *ret_record);
+/* Sets the chains of s from one array with context marks in it, which is lent like them. */
+void record_split_chain(struct sample *s, const uint64_t *chain, uint64_t count);
 /* The time stamp alone, for merging; 0: none. */
 uint64_t record_time(const void *bytes, size_t len, bool sampling);
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -340,6 +341,25 @@ static int check_room(const struct store *s, uint64_t bytes)
 	/* The file is whole beside the old one before it takes its place. */
 	if ((uint64_t)fs.f_bavail * fs.f_frsize < s->options.free_floor_bytes + bytes)
 		return -ENOSPC;
+	return 0;
+}
+
+int store_spool(struct store *s, uint64_t bytes, int *ret_fd)
+{
+	struct statvfs fs;
+	int fd;
+
+	if (statvfs(s->dir, &fs) < 0)
+		return -errno;
+	if ((uint64_t)fs.f_bavail * fs.f_frsize < s->options.free_floor_bytes + bytes)
+		return -ENOSPC;
+	fd = open(s->dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	/* Not every file system has files without a name. */
+	if (fd < 0 && errno == EOPNOTSUPP)
+		fd = memfd_create("import", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
 	return 0;
 }
 

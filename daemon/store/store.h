@@ -37,6 +37,10 @@ uint64_t store_last_id(struct store *s);
 /* Removes what is over age or size. */
 void store_expire(struct store *s);
 
+/* A file without a name in the same folder, for bytes that are to come; closing it removes it.
+ * -ENOSPC: bytes more would be over the floor. */
+int store_spool(struct store *s, uint64_t bytes, int *ret_fd);
+
 struct store_stats {
 	unsigned count, damaged; /* files */
 	uint64_t bytes, writes, write_errors, expired;

@@ -29,6 +29,7 @@ struct kallsyms {
 	struct symbol *symbols; /* ascending by addr, each address once */
 	size_t count, room;
 	struct buf names;
+	uint64_t text; /* address of "_text" */
 	bool hidden;
 };
 
@@ -51,6 +52,11 @@ void kallsyms_unref(struct kallsyms *k)
 bool kallsyms_hidden(const struct kallsyms *k)
 {
 	return k->hidden;
+}
+
+uint64_t kallsyms_text(const struct kallsyms *k)
+{
+	return k->text;
 }
 
 size_t kallsyms_count(const struct kallsyms *k)
@@ -134,6 +140,8 @@ static int parse_line(struct kallsyms *k, const char *line, size_t len)
 			s.module = s.module * 33 + (unsigned char)*c;
 	}
 	s.global = type == 'T' || type == 'W';
+	if (!tab && name_len == 5 && memcmp(name, "_text", 5) == 0)
+		k->text = s.addr;
 	if (strchr("tTwW", type) && !is_mark(name, name_len)) {
 		int r = keep_name(k, name, name_len, &s.name);
 		if (r < 0)

@@ -16,6 +16,8 @@ AUTO_FREE_FN(struct kallsyms, kallsyms_unref)
 
 /* All addresses were zero, as kptr_restrict makes them, or there was nothing to read. */
 bool kallsyms_hidden(const struct kallsyms *k);
+/* Where the kernel begins, which differs from boot to boot; 0: hidden, or not there. */
+uint64_t kallsyms_text(const struct kallsyms *k);
 size_t kallsyms_count(const struct kallsyms *k);
 size_t kallsyms_bytes(const struct kallsyms *k);
 /* The function that holds addr, lent; NULL: none. */

@@ -1,6 +1,7 @@
 #include "daemon/symbol/modules.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include "base/map.h"
@@ -23,9 +24,18 @@ struct modules {
 	struct map *by_file, *by_mapped;
 	struct module *vdso;
 	uint64_t clock;
-	uint32_t next_id;
+	claim_fn claim; /* NULL: of living processes */
+	void *claim_arg;
 	struct modules_stats stats;
 };
+
+/* Names and unwind rows are cached by id, over all tables. */
+static uint32_t new_id(void)
+{
+	static atomic_uint last;
+
+	return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
 
 int modules_new(struct broker *b, unsigned max_modules, struct modules **ret_modules)
 {
@@ -36,7 +46,6 @@ int modules_new(struct broker *b, unsigned max_modules, struct modules **ret_mod
 		return -ENOMEM;
 	ms->broker = b;
 	ms->max = max_modules ? max_modules : 1;
-	ms->next_id = 1;
 	ms->slots = calloc(ms->max, sizeof(*ms->slots));
 	if (!ms->slots)
 		goto fail;
@@ -46,12 +55,23 @@ int modules_new(struct broker *b, unsigned max_modules, struct modules **ret_mod
 	error = map_new(64, &ms->by_mapped);
 	if (error < 0)
 		goto fail;
-	if (module_new_vdso(ms->next_id, &ms->vdso) == 0)
-		ms->next_id++;
+	(void)module_new_vdso(new_id(), &ms->vdso);
 	*ret_modules = ms;
 	return 0;
 fail:
 	modules_free(ms);
+	return error;
+}
+
+int modules_new_recorded(struct broker *b, unsigned max_modules, claim_fn claim, void *arg,
+	struct modules **ret_modules)
+{
+	int error = modules_new(b, max_modules, ret_modules);
+
+	if (error == 0) {
+		(*ret_modules)->claim = claim;
+		(*ret_modules)->claim_arg = arg;
+	}
 	return error;
 }
 
@@ -194,7 +214,7 @@ static int open_file(
 	path = path_of(r, &st);
 	if (!path)
 		return -ENOMEM;
-	error = module_new(ms->next_id++, path, MOVE_FD(own), &m);
+	error = module_new(new_id(), path, MOVE_FD(own), &m);
 	if (error < 0)
 		return error;
 	m->pid = pid;
@@ -225,7 +245,7 @@ static int stand_in(struct modules *ms, const struct range *r, int why, struct m
 		*ret_module = module_ref(s->module);
 		return 0;
 	}
-	error = module_new_unreadable(ms->next_id++, path, why, ret_module);
+	error = module_new_unreadable(new_id(), path, why, ret_module);
 	if (error < 0)
 		return error;
 	ms->stats.unreadable++;
@@ -257,10 +277,65 @@ static int open_without_process(
 	return stand_in(ms, r, why, ret_module);
 }
 
+static bool is_claimed(const struct module *m, const struct file_claim *c)
+{
+	if (c->build_id_bytes)
+		return m->build_id_bytes == c->build_id_bytes &&
+			memcmp(m->build_id, c->build_id, c->build_id_bytes) == 0;
+	return c->inode ? m->inode == c->inode : c->trusted;
+}
+
+static int open_claimed(struct modules *ms, const struct range *r, const struct file_claim *c,
+	struct module **ret_module)
+{
+	struct module *m;
+	int fd, error;
+
+	if (r->kind == RANGE_VDSO) {
+		if (!ms->vdso || !is_claimed(ms->vdso, c))
+			return -ESTALE;
+		*ret_module = module_ref(ms->vdso);
+		return 0;
+	}
+	error = broker_open_elf(ms->broker, 0, r->path, &fd);
+	if (error == 0)
+		error = open_file(ms, 0, r, fd, &m);
+	if (error < 0)
+		return error;
+	if (is_claimed(m, c)) {
+		*ret_module = m;
+		return 0;
+	}
+	module_unref(m);
+	return -ESTALE;
+}
+
+/* What stands in for a file still has the build id that the recording tells of it. */
+static int open_recorded(struct modules *ms, const struct range *r, struct module **ret_module)
+{
+	struct file_claim *c = ms->claim(ms->claim_arg, r);
+	int error;
+
+	if (!c)
+		return stand_in(ms, r, -ENOENT, ret_module);
+	c->asked = true;
+	c->error = open_claimed(ms, r, c, ret_module);
+	if (c->error == 0)
+		return 0;
+	error = stand_in(ms, r, c->error, ret_module);
+	if (error == 0 && (*ret_module)->build_id_bytes == 0) {
+		memcpy((*ret_module)->build_id, c->build_id, c->build_id_bytes);
+		(*ret_module)->build_id_bytes = c->build_id_bytes;
+	}
+	return error;
+}
+
 int modules_open(struct modules *ms, pid_t pid, const struct range *r, struct module **ret_module)
 {
 	int fd, error;
 
+	if (ms->claim)
+		return open_recorded(ms, r, ret_module);
 	if (r->kind == RANGE_VDSO) {
 		if (!ms->vdso)
 			return stand_in(ms, r, -ENOENT, ret_module);

@@ -1,5 +1,6 @@
 #include "daemon/symbol/names.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #define KALLSYMS_NS    (60 * 1000000000ull) /* modules come and go */
 #define KALLSYMS_PROBE 4096u /* of its text: enough to see whether addresses are shown */
 #define KALLSYMS_MAX   ((size_t)256 << 20)
+#define NOTES_MAX      ((size_t)64 << 10)
 
 struct names {
 	struct broker *broker;
@@ -166,6 +168,48 @@ int names_of_kernel(
 		r = kernel_answer(n->kernel, addrs, count, ret_answer);
 	pthread_mutex_unlock(&n->kernel_lock);
 	return r;
+}
+
+/* A note is three numbers, a name and a description, each filled up to a multiple of 4. */
+static void read_notes(const struct buf *notes, struct kernel_identity *id)
+{
+	static const char gnu[] = "GNU";
+	size_t at = 0;
+
+	while (notes->len - at >= 12) {
+		uint32_t head[3];
+		uint64_t name_bytes, bytes;
+
+		memcpy(head, notes->data + at, sizeof(head));
+		at += sizeof(head);
+		name_bytes = ((uint64_t)head[0] + 3) & ~UINT64_C(3);
+		bytes = ((uint64_t)head[1] + 3) & ~UINT64_C(3);
+		if (name_bytes + bytes > notes->len - at)
+			return;
+		if (head[2] == NT_GNU_BUILD_ID && head[0] == sizeof(gnu) &&
+			memcmp(notes->data + at, gnu, sizeof(gnu)) == 0 &&
+			head[1] <= sizeof(id->build_id)) {
+			memcpy(id->build_id, notes->data + at + name_bytes, head[1]);
+			id->build_id_bytes = (uint8_t)head[1];
+			return;
+		}
+		at += name_bytes + bytes;
+	}
+}
+
+void names_kernel_identity(struct names *n, struct kernel_identity *ret_identity)
+{
+	AUTO(buf_done) struct buf notes = BUF_INIT;
+	AUTO(close_auto) int fd = -1;
+
+	memset(ret_identity, 0, sizeof(*ret_identity));
+	if (broker_open_host(n->broker, BROKER_HOST_NOTES, &fd) == 0 &&
+		io_read_fd(fd, NOTES_MAX, &notes) >= 0)
+		read_notes(&notes, ret_identity);
+	pthread_mutex_lock(&n->kernel_lock);
+	if (refresh_kernel(n) == 0)
+		ret_identity->text = kallsyms_text(n->kernel);
+	pthread_mutex_unlock(&n->kernel_lock);
 }
 
 bool names_kernel_hidden(struct names *n)

@@ -61,6 +61,13 @@ int names_of_module(struct names *n, struct module *m, const uint64_t *vaddrs, u
 int names_of_kernel(
 	struct names *n, const uint64_t *addrs, uint32_t count, struct name_answer *ret_answer);
 bool names_kernel_hidden(struct names *n);
+/* Which kernel runs here, and where it begins in memory. What is not known is 0. */
+struct kernel_identity {
+	uint8_t build_id[BUILD_ID_MAX];
+	uint8_t build_id_bytes;
+	uint64_t text;
+};
+void names_kernel_identity(struct names *n, struct kernel_identity *ret_identity);
 
 /* Code without a file, by the jit-*.dump that the process has mapped, or else by /tmp/perf-PID.map,
  * see jitdump.h and perfmap.h. Memory that was used anew has a frame for each code that it held,

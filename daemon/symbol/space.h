@@ -11,7 +11,23 @@
 /* All modules, found again by (dev, inode, size, mtime) so that each file is opened once. Capped at
  * max_modules; unused ones go first. */
 struct modules;
+struct range;
 int modules_new(struct broker *b, unsigned max_modules, struct modules **ret_modules);
+
+/* A file as a recording tells of it, by what it can be told from another one of that path. */
+struct file_claim {
+	uint8_t build_id[BUILD_ID_MAX];
+	uint8_t build_id_bytes; /* 0: not told */
+	uint64_t inode;         /* 0: not told. Decides where there is no build id */
+	bool trusted;           /* what neither tells is taken as it is */
+	bool asked;             /* somebody wanted the file */
+	int error;              /* then: 0; -ESTALE: another file has the path now; … */
+};
+/* The modules of a recording: their processes are none of ours, and files are opened by path in our
+ * own root, with the broker's rights. claim: that of a mapping; NULL: none. */
+typedef struct file_claim *(*claim_fn)(void *arg, const struct range *r);
+int modules_new_recorded(struct broker *b, unsigned max_modules, claim_fn claim, void *arg,
+	struct modules **ret_modules);
 void modules_free(struct modules *ms);
 struct modules_stats {
 	uint64_t opened, unreadable, evicted;

@@ -1,8 +1,11 @@
 #include "tests/unit/fake_run.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -161,6 +164,14 @@ int run_list(
 	return RUN_OK;
 }
 
+int run_import(struct run *r, const struct caller *who, int fd, const char *name,
+	const atomic_bool *stop, struct profile **ret_head, struct buf *message)
+{
+	fake_run.imported_bytes = (uint64_t)lseek(fd, 0, SEEK_END);
+	snprintf(fake_run.imported_name, sizeof(fake_run.imported_name), "%s", name);
+	return answer(find(who, fake_run_add(who->uid, true)), ret_head, message);
+}
+
 int run_profile(struct run *r, const struct caller *who, uint64_t id, bool with_log, bool inlines,
 	struct profile **ret_profile, struct buf *message)
 {
@@ -243,6 +254,12 @@ int procinfo_read_stat(struct broker *b, pid_t pid, struct procinfo *ret_info)
 void names_get_stats(struct names *n, struct names_stats *ret_stats)
 {
 	*ret_stats = (struct names_stats){.hits = 5, .misses = 4};
+}
+
+int store_spool(struct store *s, uint64_t bytes, int *ret_fd)
+{
+	*ret_fd = memfd_create("spool", MFD_CLOEXEC);
+	return *ret_fd < 0 ? -errno : 0;
 }
 
 void store_get_stats(struct store *s, struct store_stats *ret_stats)

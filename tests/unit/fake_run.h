@@ -16,6 +16,8 @@ struct fake_run {
 	int (*during_profile)(
 		void); /* called in run_profile(); its result becomes that of the call */
 	struct session_request last; /* of the last start */
+	uint64_t imported_bytes;     /* of the last import */
+	char imported_name[128];
 	uint64_t changed_freq_hz;
 	int changed_kernel;
 	atomic_uint profiles; /* made */
