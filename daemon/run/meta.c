@@ -73,7 +73,7 @@ static void options_json(const struct session *s, struct buf *b)
 	const struct capture_options *c = &s->plan.capture;
 
 	buf_append_str(b, "{\"events\":[");
-	for (unsigned i = 0; i < c->event_count; i++) {
+	for (unsigned i = 0; i < r->event_count; i++) {
 		buf_append_str(b, i ? "," : "");
 		put_string(b, c->events[i].name);
 	}
@@ -125,9 +125,9 @@ void meta_fill(struct profile *p, const struct session *s)
 	m->taken_ns = s->state == SESSION_RUNNING ? time_mono_ns() : s->ended_ns;
 	m->cost_cpu_ns = s->cpu_ns;
 	m->owner = s->plan.owner;
-	for (unsigned i = 0; i < s->plan.capture.event_count; i++) {
+	for (unsigned i = 0; i < s->plan.request.event_count; i++) {
 		p->events[i].name = meta_text(p, s->plan.capture.events[i].name);
 		p->events[i].is_clock = s->plan.capture.events[i].is_clock;
 	}
-	p->event_count = s->plan.capture.event_count;
+	p->event_count = s->plan.request.event_count;
 }

@@ -127,6 +127,7 @@ static int plan_stack(const struct config *config, struct session_plan *p, struc
 	struct capture_options *c = &p->capture;
 
 	c->stack = strcmp(q->unwind, "fp") == 0 ? STACK_FP : STACK_DWARF;
+	p->adaptive = !q->stack_bytes && strcmp(q->unwind, "auto") == 0;
 	if (!q->stack_bytes)
 		q->stack_bytes = config->stack_bytes;
 	if (q->stack_bytes < 512 || q->stack_bytes > STACK_BYTES_MAX || q->stack_bytes % 8) {
@@ -145,6 +146,19 @@ static int plan_stack(const struct config *config, struct session_plan *p, struc
 		snprintf(q->unwinder, sizeof(q->unwinder), "%s", config->unwinder);
 	p->use_libdw = strcmp(q->unwinder, "libdw") == 0;
 	return RUN_OK;
+}
+
+/* A session that may adapt begins with deep samples; they end when they are of no use. */
+static void plan_deep(struct session_plan *p)
+{
+	struct capture_options *c = &p->capture;
+
+	p->adaptive = p->adaptive && c->event_count < EVENTS_MAX && c->freq_hz &&
+		(c->events[0].is_clock || c->events[0].hardware);
+	if (!p->adaptive)
+		return;
+	c->events[c->event_count] = c->events[0];
+	c->events[c->event_count++].deep = true;
 }
 
 static int plan_duration(const struct config *config, struct session_plan *p, struct buf *message)
@@ -380,9 +394,10 @@ int plan_make(struct broker *b, const struct config *config, const struct host *
 		r = plan_duration(config, p, message);
 	if (r == RUN_OK)
 		r = plan_target(b, host, who, p, message);
-	if (r == RUN_OK)
+	if (r == RUN_OK) {
+		plan_deep(p);
 		plan_kernel(host, who, p);
-	else {
+	} else {
 		free(p->target.pids);
 		p->target.pids = NULL;
 	}

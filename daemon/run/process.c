@@ -263,6 +263,7 @@ static void execed(struct processes *ps, const struct sideband *s)
 	if (!p)
 		return;
 	space_clear(p->space);
+	p->images++;
 	p->threads = 1;
 	p->has_jit = false;
 	p->asked = ps->recorded; /* a set-uid program has another owner now */

@@ -24,6 +24,7 @@ struct session_process {
 	int threads;        /* as far as records tell; 0: the process is over */
 	int64_t tree_index; /* of its entry in the call tree; -1: none yet */
 	bool asked;         /* /proc was read for start_ticks and uid */
+	unsigned images;    /* programs it has run since it was first seen */
 	bool has_jit;
 	bool leader_exited; /* its other threads may go on */
 };

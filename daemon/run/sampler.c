@@ -209,8 +209,12 @@ static void refresh_all(struct sampler *s)
 	for (unsigned i = 0; i < s->count; i++) {
 		struct session *x = s->sessions[i];
 
-		if (x->state == SESSION_RUNNING && session_due(&s->env, x, &why))
+		if (x->state != SESSION_RUNNING)
+			continue;
+		if (session_due(&s->env, x, &why))
 			sampler_end_session(s, x, why);
+		else
+			session_adapt(&s->env, x);
 	}
 }
 

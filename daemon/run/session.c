@@ -13,6 +13,7 @@
 #include "daemon/tree/ledger.h"
 
 #define SWEEP_NS          2000000000ull
+#define TAIL_FRAMES_MAX   65536
 #define KERNEL_ALIGN_MASK 0x1fffffull /* where a kernel is put is a multiple of 2 MiB */
 #define KERNEL_FRAMES_MAX                                                                        \
 	200 /* more than kernel.perf_event_max_stack's default of 127; keeps the scratch bounded \
@@ -109,6 +110,37 @@ static const char *end_marker(enum unwind_end end)
 	}
 }
 
+/* No other thread has it, nor the same one once it has run another program. */
+static uint64_t thread_id(const struct session_process *p, pid_t tid)
+{
+	return (uint64_t)p->images << 32 | (uint32_t)tid;
+}
+
+/* Shorter than half the copy from end to end. */
+static bool is_shallow(const struct unwind_chain *c, uint32_t stack_bytes)
+{
+	return c->end == UNWIND_ROOT && c->count > 0 &&
+		c->sps[c->count - 1] - c->sps[0] < stack_bytes / 2;
+}
+
+/* What was seen of the thread's stack lately stands in for what was not copied. */
+static void use_tail(struct session *s, struct session_process *p, const struct sample *sample,
+	struct unwind_chain *c)
+{
+	if (!s->tails)
+		return;
+	s->look.samples += c->end != UNWIND_NO_USER;
+	s->look.shallow += is_shallow(c, s->plan.capture.stack_bytes);
+	if (c->end != UNWIND_STACK_CUT)
+		return;
+	s->look.cut++;
+	if (tails_complete(s->tails, thread_id(p, sample->tid), sample->t_ns,
+		    s->plan.request.max_frames, c))
+		s->ledger.tails++;
+	else
+		s->look.left++;
+}
+
 static void count_end(struct session_env *env, struct session *s, enum unwind_end end)
 {
 	s->ledger.unwind_ends[end]++;
@@ -147,6 +179,7 @@ static uint32_t build_frames(struct session_env *env, struct session *s, struct 
 		unwind_from_fp(p->space, sample, max_frames, c);
 	else
 		unwinder_run(s->unwinder, p->space, sample, max_frames, c);
+	use_tail(s, p, sample, c);
 	count_end(env, s, c->end);
 	marker = end_marker(c->end);
 	if (marker)
@@ -190,7 +223,8 @@ static void name_thread(struct session_env *env, struct session *s, struct sessi
 		calltree_thread_comm(s->tree, index, p->comm);
 	else if (s->recorded)
 		calltree_thread_comm(s->tree, index, recorded ? recorded : p->comm);
-	else if (tid > 0 && procinfo_read_thread(env->broker, p->pid, tid, &info) == 0)
+	else if (!s->recorded && tid > 0 &&
+		procinfo_read_thread(env->broker, p->pid, tid, &info) == 0)
 		calltree_thread_comm(s->tree, index, info.comm);
 }
 
@@ -217,6 +251,14 @@ static bool may_take(struct session *s, const struct session_process *p)
 	return s->plan.target.only_uid == (uid_t)-1 || p->uid == s->plan.target.only_uid;
 }
 
+/* A deep sample shows what the others may miss, and is counted nowhere. */
+static void learn_tail(struct session_env *env, struct session *s, struct session_process *p,
+	const struct sample *sample)
+{
+	unwinder_run(s->unwinder, p->space, sample, UNWIND_FRAMES_MAX, &env->chain);
+	tails_learn(s->tails, thread_id(p, sample->tid), sample->t_ns, &env->chain);
+}
+
 void session_feed_sample(
 	struct session_env *env, struct session *s, const struct sample *sample, unsigned event)
 {
@@ -228,6 +270,11 @@ void session_feed_sample(
 		processes_identify(s->processes, p);
 	if (p && !may_take(s, p)) {
 		s->filtered_here++;
+		return;
+	}
+	if (s->plan.capture.events[event].deep) {
+		if (p)
+			learn_tail(env, s, p, sample);
 		return;
 	}
 	if (p)
@@ -314,7 +361,7 @@ static void update_ledger(struct session_env *env, struct session *s)
 	env->stats->filtered += now.filtered + s->filtered_here - l->filtered;
 	l->filtered = now.filtered + s->filtered_here;
 	l->emitted = l->counted_ns = 0;
-	for (unsigned i = 0; i < s->plan.capture.event_count; i++) {
+	for (unsigned i = 0; i < s->plan.request.event_count; i++) {
 		if (s->plan.capture.events[i].is_clock || s->plan.capture.period != 1)
 			one_by_one = false;
 		if (s->plan.capture.events[i].is_clock)
@@ -374,8 +421,18 @@ bool session_due(struct session_env *env, struct session *s, const char **ret_wh
 static int open_capture(
 	struct session_env *env, struct session *s, int epoll_fd, struct buf *message)
 {
-	int r = capture_new(env->broker, &s->plan.target, &s->plan.capture, &s->capture, message);
+	struct capture_options *o = &s->plan.capture;
+	int r = capture_new(env->broker, &s->plan.target, o, &s->capture, message);
 
+	if (r < 0 && o->event_count > s->plan.request.event_count) {
+		/* There may be too little memory or too few descriptors for deep samples. */
+		log_info("session %llu: without deep samples: %s", (unsigned long long)s->id,
+			message->data ? message->data : strerror(-r));
+		buf_clear(message);
+		o->event_count--;
+		s->plan.adaptive = false;
+		r = capture_new(env->broker, &s->plan.target, o, &s->capture, message);
+	}
 	if (r < 0)
 		return r;
 	r = capture_watch(s->capture, epoll_fd, s);
@@ -419,7 +476,7 @@ static int make_tree(struct session_env *env, struct session *s)
 {
 	struct calltree_options o = {.max_nodes = (uint32_t)env->config->max_nodes,
 		.log_entries = (uint32_t)env->config->log_entries,
-		.event_count = s->plan.capture.event_count};
+		.event_count = s->plan.request.event_count};
 	int r = calltree_new(&o, &s->tree);
 
 	if (r < 0)
@@ -432,10 +489,14 @@ static int make_tree(struct session_env *env, struct session *s)
 	if (r < 0)
 		return r;
 	r = get_unwinder(env, s->plan.use_libdw, &s->unwinder);
+	if (r == 0 && s->plan.adaptive)
+		r = tails_new(TAIL_FRAMES_MAX, &s->tails);
 	if (r < 0)
 		return r;
 	if (s->recorded)
 		return processes_new_recorded(env->modules, s->unwinder, &s->processes);
+	s->copysize =
+		(struct copysize){.bytes = s->plan.capture.stack_bytes, .deep = s->plan.adaptive};
 	return processes_new(env->broker, env->modules, s->unwinder, &s->processes);
 }
 
@@ -490,11 +551,13 @@ static void let_go(struct session *s)
 	capture_free(s->capture);
 	processes_free(s->processes);
 	calltree_free(s->tree);
+	tails_free(s->tails);
 	map_free(s->thread_index);
 	map_free(s->module_index);
 	s->capture = NULL;
 	s->processes = NULL;
 	s->tree = NULL;
+	s->tails = NULL;
 	s->thread_index = NULL;
 	s->module_index = NULL;
 }
@@ -551,6 +614,30 @@ static int change_capture(struct session_env *env, struct session *s,
 		return r;
 	s->plan.capture = *options;
 	return 0;
+}
+
+void session_adapt(struct session_env *env, struct session *s)
+{
+	struct capture_options options = s->plan.capture;
+	AUTO(buf_done) struct buf message = BUF_INIT;
+	struct copysize_look look = s->look;
+	int r;
+
+	s->look = (struct copysize_look){0};
+	if (!s->plan.adaptive || !copysize_next(&s->copysize, &look))
+		return;
+	options.stack_bytes = s->copysize.bytes;
+	options.event_count = s->plan.request.event_count + s->copysize.deep;
+	r = change_capture(env, s, &options, &message);
+	if (r == 0) {
+		log_debug("session %llu: copies %u bytes of each stack%s", (unsigned long long)s->id,
+			options.stack_bytes, s->copysize.deep ? ", deep samples beside" : "");
+		return;
+	}
+	log_warning("session %llu goes on with %u bytes of each stack: %s",
+		(unsigned long long)s->id, s->plan.capture.stack_bytes,
+		message.data ? message.data : strerror(-r));
+	s->plan.adaptive = false;
 }
 
 int session_change(struct session_env *env, struct session *s, uint64_t freq_hz, int kernel,

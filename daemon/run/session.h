@@ -6,11 +6,13 @@
 #include <stdint.h>
 #include "base/buf.h"
 #include "daemon/config.h"
+#include "daemon/run/copysize.h"
 #include "daemon/run/process.h"
 #include "daemon/run/run.h"
 #include "daemon/sample/collect.h"
 #include "daemon/tree/calltree.h"
 #include "daemon/tree/profile.h"
+#include "daemon/unwind/tails.h"
 
 /* What sessions of one sampler share. */
 struct session_env {
@@ -33,6 +35,7 @@ struct session_plan {
 	char target_text[300]; /* for people */
 	uid_t owner;
 	bool use_libdw;
+	bool adaptive;       /* copied bytes and deep samples by what is seen */
 	char warnings[1024]; /* lines */
 };
 
@@ -52,6 +55,9 @@ struct session {
 	struct map *thread_index; /* tid -> index in the tree */
 	struct map *module_index; /* module id -> index in the tree */
 	struct unwinder *unwinder;
+	struct tails *tails; /* NULL: not an adaptive session */
+	struct copysize copysize;
+	struct copysize_look look;
 	struct ledger ledger;
 	uint64_t filtered_here; /* by owner, beside what the capture left out */
 	bool ready;             /* its rings asked for a round */
@@ -86,6 +92,8 @@ void session_round(struct session_env *env, struct session *s);
 /* Each second: later processes, the target's end. True: it is time to end, for the reason in
  * *ret_why. */
 bool session_due(struct session_env *env, struct session *s, const char **ret_why);
+/* Each second as well: other copies of the stacks, if they are called for. */
+void session_adapt(struct session_env *env, struct session *s);
 /* Drains, makes the final profile, lets go of events and tree. */
 void session_end(
 	struct session_env *env, struct session *s, enum session_state state, const char *why);

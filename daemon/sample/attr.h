@@ -22,7 +22,9 @@ struct event_spec {
 	bool in_kernel; /* happens in the kernel alone: context switches, tracepoints. There,
 			   leaving the kernel out means its frames, as nothing would be left
 			   otherwise */
+	bool deep;      /* one in DEEP_EVERY samples, with copies of STACK_BYTES_MAX */
 };
+#define DEEP_EVERY 10
 
 /* cycles, instructions, cache-references, cache-misses, branches, branch-misses, cpu-clock,
  * task-clock, page-faults, minor-faults, major-faults, context-switches, cpu-migrations, rHEX,

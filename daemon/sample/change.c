@@ -23,7 +23,7 @@ void capture_retire(struct capture *c, struct events *old)
 	for (unsigned i = 0; i < EVENTS_MAX; i++)
 		c->counted_before[i] += counted[i];
 	c->lost_before += lost;
-	for (unsigned i = 0; i < c->options.event_count; i++)
+	for (unsigned i = 0; i < EVENTS_MAX; i++)
 		events_layout(old, i, &c->previous_layouts[i]);
 	c->previous = old;
 	c->watched_slots = 0;

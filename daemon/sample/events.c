@@ -91,6 +91,16 @@ static unsigned share_out(
 	return rings;
 }
 
+static size_t largest_record(const struct capture_options *o)
+{
+	uint32_t stack_bytes = o->stack_bytes;
+
+	for (unsigned i = 0; i < o->event_count; i++)
+		if (o->events[i].deep)
+			stack_bytes = STACK_BYTES_MAX;
+	return record_sample_max(o->stack, stack_bytes, 0);
+}
+
 /* For a second of all events of the fullest ring: under load the reader may lose its turn for long.
  */
 static size_t bytes_by_rate(const struct capture_options *o, size_t record)
@@ -98,12 +108,16 @@ static size_t bytes_by_rate(const struct capture_options *o, size_t record)
 	unsigned ring_of[EVENTS_MAX], rings, clocks = 0;
 	uint64_t rate = o->freq_hz ? o->freq_hz : COUNTED_RATE_HZ, second;
 	int sole[EVENTS_MAX];
-	size_t bytes;
+	size_t bytes, deep = 0;
 
 	rings = share_out(o, ring_of, sole);
-	for (unsigned i = 0; i < o->event_count; i++)
-		clocks += !is_shared(&o->events[i]);
-	second = rate * (clocks ? clocks : 1) * record;
+	for (unsigned i = 0; i < o->event_count; i++) {
+		if (o->events[i].deep)
+			deep = rate / DEEP_EVERY * largest_record(o);
+		else
+			clocks += !is_shared(&o->events[i]);
+	}
+	second = rate * (clocks ? clocks : 1) * record + deep;
 	bytes = second > RING_BYTES_CAP ? RING_BYTES_CAP : power_of_two(second);
 	while (bytes > RING_BYTES_FLOOR && rings > 1 && bytes * rings > CPU_BYTES_CAP)
 		bytes /= 2;
@@ -117,7 +131,7 @@ int events_ring_bytes(const struct capture_options *options, size_t *ret_bytes)
 
 	if (bytes < page_bytes() || (bytes & (bytes - 1)) != 0)
 		return -EINVAL;
-	if (bytes < record)
+	if (bytes < largest_record(options))
 		return -EMSGSIZE;
 	*ret_bytes = bytes;
 	return 0;
@@ -137,8 +151,16 @@ static void make_attrs(struct events *e)
 		.wakeup_bytes = UINT32_MAX, /* the anchor's is the ring's */
 	};
 
-	for (unsigned i = 0; i < o->event_count; i++)
-		attr_for_sampling(&e->attrs[i], &o->events[i], &options);
+	for (unsigned i = 0; i < o->event_count; i++) {
+		struct attr_options of_event = options;
+
+		if (o->events[i].deep) {
+			of_event.freq_hz = (o->freq_hz + DEEP_EVERY - 1) / DEEP_EVERY;
+			of_event.period = o->period * DEEP_EVERY;
+			of_event.stack_bytes = STACK_BYTES_MAX;
+		}
+		attr_for_sampling(&e->attrs[i], &o->events[i], &of_event);
+	}
 	attr_for_sideband(&e->attrs[SIDEBAND_EVENT], options.inherit, UINT32_MAX);
 }
 
@@ -255,7 +277,7 @@ static int map_slots(struct events *e, struct slot *slots, unsigned count)
 /* False: no smaller ones make sense. */
 static bool halve(struct events *e)
 {
-	size_t record = record_sample_max(e->options->stack, e->options->stack_bytes, 0);
+	size_t record = largest_record(e->options);
 	size_t floor = power_of_two(record > RING_BYTES_MIN ? record : RING_BYTES_MIN);
 
 	if (e->ring_bytes <= floor && e->sideband_bytes <= SIDEBAND_BYTES_MIN)

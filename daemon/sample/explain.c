@@ -55,7 +55,8 @@ static bool has_twice(const struct capture_options *o, const char **ret_name)
 		*ret_name = o->events[i].name;
 		for (unsigned k = 0; k < i; k++)
 			if (o->events[k].type == o->events[i].type &&
-				o->events[k].config == o->events[i].config)
+				o->events[k].config == o->events[i].config &&
+				o->events[k].deep == o->events[i].deep)
 				return true;
 	}
 	return false;

@@ -89,6 +89,8 @@ struct ledger {
 	uint64_t frames_unnamed; /* distinct frames without a name, as of the last look-up */
 	uint64_t frames_total;   /* distinct frames */
 	uint64_t counted_ns;     /* clock events: the time the kernel counted for the target */
+	uint64_t tails; /* cut stacks made whole by what was seen of the same thread's stack lately
+			 */
 };
 
 struct profile_meta {

@@ -262,7 +262,7 @@ static int on_frame(Dwfl_Frame *frame, void *arg)
 		return DWARF_CB_ABORT;
 	}
 	callee = space_find(k->walk->space, chain->addrs[chain->count - 1]);
-	chain_push(chain, pc, callee && callee->module ? UNWIND_BY_CFI : UNWIND_BY_FP);
+	chain_push(chain, pc, 0, callee && callee->module ? UNWIND_BY_CFI : UNWIND_BY_FP);
 	return DWARF_CB_OK;
 }
 

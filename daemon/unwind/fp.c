@@ -111,7 +111,7 @@ void unwind_from_fp(struct space *s, const struct sample *sample, unsigned max_f
 		return;
 	}
 	for (uint32_t i = 0; i < count && chain->count < max_frames; i++)
-		chain_push(chain, sample->user_chain[i] - (i > 0),
+		chain_push(chain, sample->user_chain[i] - (i > 0), 0,
 			i ? UNWIND_BY_FP : UNWIND_BY_REGISTERS);
 	last = chain->addrs[chain->count - 1];
 	if (count > max_frames || count + sample->kernel_count == KERNEL_FRAMES_MAX)

@@ -162,7 +162,7 @@ static void walk_all(
 			w->end = UNWIND_MAX_FRAMES;
 			break;
 		}
-		chain_push(chain, walk_lookup_pc(w), how);
+		chain_push(chain, walk_lookup_pc(w), w->regs.value[DWREG_RSP], how);
 		if (i % FRAMES_A_CHECK == 0 && time_mono_ns() - begin_ns > SAMPLE_NS_MAX) {
 			w->end = UNWIND_ERROR;
 			break;
@@ -179,7 +179,7 @@ void walk_leaf_alone(const struct sample *sample, struct unwind_chain *chain)
 	if (sample->abi == PERF_SAMPLE_REGS_ABI_32 && sample->regs)
 		ip = (uint32_t)sample->regs[8]; /* after ax bx cx dx si di bp sp */
 	if (ip != 0)
-		chain_push(chain, ip, UNWIND_BY_REGISTERS);
+		chain_push(chain, ip, 0, UNWIND_BY_REGISTERS);
 	chain->end = UNWIND_NO_USER;
 }
 
@@ -215,7 +215,7 @@ void unwinder_run(struct unwinder *u, struct space *s, const struct sample *samp
 		walk_leaf_alone(sample, chain);
 		return;
 	}
-	chain_push(chain, walk_pc(&w), UNWIND_BY_REGISTERS);
+	chain_push(chain, walk_pc(&w), w.regs.value[DWREG_RSP], UNWIND_BY_REGISTERS);
 	if (u->dwfl)
 		dwfl_walker_run(u->dwfl, &w, max_frames, chain);
 	else

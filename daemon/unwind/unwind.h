@@ -31,14 +31,15 @@ enum unwind_end {
 const char *unwind_end_name(enum unwind_end end);
 
 /* BY_FP: by the frame pointer where there is no CFI; also by the code itself at the very entry or
- * exit of such a function. */
-enum unwind_how { UNWIND_BY_REGISTERS, UNWIND_BY_CFI, UNWIND_BY_FP };
+ * exit of such a function. BY_TAIL: not in this sample, see tails.h. */
+enum unwind_how { UNWIND_BY_REGISTERS, UNWIND_BY_CFI, UNWIND_BY_FP, UNWIND_BY_TAIL };
 
 struct unwind_chain {
 	/* Innermost first. The first is the instruction pointer; others are return addresses less
 	 * 1, except for the frame that a signal interrupted and for the trampoline the handler
 	 * returns to: ready to look names up with. */
 	uint64_t addrs[UNWIND_FRAMES_MAX];
+	uint64_t sps[UNWIND_FRAMES_MAX]; /* the stack pointer in that frame; 0: not known */
 	uint8_t how[UNWIND_FRAMES_MAX];
 	unsigned count;
 	enum unwind_end end;

@@ -55,8 +55,10 @@ void walk_leaf_alone(const struct sample *sample, struct unwind_chain *chain);
 /* What is asked for, brought into the bounds of a chain. */
 unsigned walk_frames_cap(unsigned max_frames);
 
-static inline void chain_push(struct unwind_chain *chain, uint64_t addr, enum unwind_how how)
+static inline void chain_push(
+	struct unwind_chain *chain, uint64_t addr, uint64_t sp, enum unwind_how how)
 {
+	chain->sps[chain->count] = sp;
 	chain->addrs[chain->count] = addr;
 	chain->how[chain->count] = (uint8_t)how;
 	chain->count++;

@@ -1,0 +1,28 @@
+/* How many bytes of each stack are copied, and whether deep samples are taken beside, by what the
+ * last seconds showed. Pure; sampler thread. */
+#ifndef PFL_RUN_COPYSIZE_H
+#define PFL_RUN_COPYSIZE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define COPYSIZE_MIN 4096u
+
+struct copysize {
+	uint32_t bytes; /* at most STACK_BYTES_MAX */
+	bool deep;
+	unsigned bad_s, calm_s, shallow_s; /* so many looks in a row, see copysize.c */
+};
+
+/* Samples since the last look. */
+struct copysize_look {
+	uint64_t samples; /* with a user side */
+	uint64_t cut;     /* stacks longer than their copy */
+	uint64_t left;    /* of them those that no tail made whole */
+	uint64_t shallow; /* whole within half a copy */
+};
+
+/* A look each second. True: bytes or deep have changed. */
+bool copysize_next(struct copysize *c, const struct copysize_look *look);
+
+#endif

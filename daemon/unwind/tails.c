@@ -1,0 +1,177 @@
+#include "daemon/unwind/tails.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+
+/* Older than this, a frame may have returned and come back on another way. */
+#define FRESH_NS UINT64_C(2000000000)
+/* As long as this a frame with two callers is not trusted. */
+#define DOUBT_NS UINT64_C(20000000000)
+/* So many calls before the cut must have been seen in the same order, as far as there are that many:
+ * who comes to the same place on another way seldom goes on the same way. Measured on a compiler,
+ * whose recursion is hard: 0.2 to 0.7 % wrong tails without, 0.03 % with three. */
+#define CONTEXT 3
+
+#define AT_ROOT UINT32_MAX /* as a caller: the frame is the outermost */
+#define UNKNOWN (UINT32_MAX - 1)
+
+/* A frame at its place on a thread's stack. */
+struct place {
+	uint64_t thread, sp, pc;
+	uint64_t seen_ns;    /* with this caller; 0: never */
+	uint64_t doubted_ns; /* when another caller was seen; 0: never */
+	uint32_t caller;     /* an index into places */
+};
+
+struct tails {
+	struct place *places;
+	uint32_t *slots; /* index into places + 1 by hash; 0: free */
+	uint32_t count, max, mask;
+};
+
+int tails_new(uint32_t max_frames, struct tails **ret_tails)
+{
+	AUTO(tails_free_auto) struct tails *t = calloc(1, sizeof(*t));
+	uint32_t slots = 64;
+
+	if (!t)
+		return -ENOMEM;
+	while (slots < 2 * max_frames)
+		slots *= 2;
+	t->max = max_frames;
+	t->mask = slots - 1;
+	t->places = malloc((size_t)max_frames * sizeof(*t->places));
+	t->slots = calloc(slots, sizeof(*t->slots));
+	if (!t->places || !t->slots)
+		return -ENOMEM;
+	*ret_tails = MOVE(t);
+	return 0;
+}
+
+void tails_free(struct tails *t)
+{
+	if (!t)
+		return;
+	free(t->places);
+	free(t->slots);
+	free(t);
+}
+
+size_t tails_bytes(const struct tails *t)
+{
+	return t->max * sizeof(*t->places) + ((size_t)t->mask + 1) * sizeof(*t->slots);
+}
+
+/* The slot that has the place, or the free one where it belongs. */
+static uint32_t *slot_of(const struct tails *t, uint64_t thread, uint64_t sp, uint64_t pc)
+{
+	uint32_t at = (uint32_t)hash_u64(hash_u64(thread ^ sp) ^ pc) & t->mask;
+
+	for (;; at = (at + 1) & t->mask) {
+		const struct place *p = &t->places[t->slots[at] - 1];
+
+		if (!t->slots[at] || (p->sp == sp && p->pc == pc && p->thread == thread))
+			return &t->slots[at];
+	}
+}
+
+static uint32_t place_of(struct tails *t, uint64_t thread, uint64_t sp, uint64_t pc)
+{
+	uint32_t *slot = slot_of(t, thread, sp, pc);
+
+	if (!*slot) {
+		t->places[t->count] =
+			(struct place){.thread = thread, .sp = sp, .pc = pc, .caller = UNKNOWN};
+		*slot = ++t->count;
+	}
+	return *slot - 1;
+}
+
+static void see(struct place *p, uint32_t caller, uint64_t t_ns)
+{
+	if (p->caller != caller && p->caller != UNKNOWN)
+		p->doubted_ns = t_ns;
+	p->caller = caller;
+	p->seen_ns = t_ns;
+}
+
+void tails_learn(struct tails *t, uint64_t thread, uint64_t t_ns, const struct unwind_chain *chain)
+{
+	uint32_t caller = AT_ROOT;
+
+	if (chain->count > t->max || (chain->end != UNWIND_ROOT && chain->end != UNWIND_STACK_CUT))
+		return;
+	if (t->count + chain->count > t->max) {
+		memset(t->slots, 0, ((size_t)t->mask + 1) * sizeof(*t->slots));
+		t->count = 0;
+	}
+	/* The innermost has no return address. */
+	for (unsigned i = chain->count; i-- > 1;) {
+		uint32_t at = place_of(t, thread, chain->sps[i], chain->addrs[i]);
+
+		if (i + 1 < chain->count || chain->end == UNWIND_ROOT)
+			see(&t->places[at], caller, t_ns);
+		caller = at;
+	}
+}
+
+static bool is_certain(const struct place *p, uint64_t t_ns)
+{
+	return p->seen_ns && t_ns - p->seen_ns < FRESH_NS &&
+		(!p->doubted_ns || t_ns - p->doubted_ns > DOUBT_NS);
+}
+
+/* Whether the frame at the cut was seen to be the caller of those before it. */
+static bool fits(const struct tails *t, uint64_t thread, const struct unwind_chain *chain)
+{
+	uint32_t last = chain->count - 1;
+
+	for (uint32_t i = last; i > 1 && last - i < CONTEXT; i--) {
+		uint32_t outer = *slot_of(t, thread, chain->sps[i], chain->addrs[i]);
+		uint32_t inner = *slot_of(t, thread, chain->sps[i - 1], chain->addrs[i - 1]);
+
+		if (!outer || !inner || t->places[inner - 1].caller != outer - 1)
+			return false;
+	}
+	return true;
+}
+
+bool tails_complete(struct tails *t, uint64_t thread, uint64_t t_ns, unsigned max_frames,
+	struct unwind_chain *chain)
+{
+	unsigned known = chain->count, count = known;
+	enum unwind_end end = UNWIND_ROOT;
+	uint32_t at;
+
+	if (chain->end != UNWIND_STACK_CUT || known < 2)
+		return false;
+	at = *slot_of(t, thread, chain->sps[known - 1], chain->addrs[known - 1]);
+	if (!at-- || !fits(t, thread, chain))
+		return false;
+	for (;;) {
+		const struct place *p = &t->places[at];
+
+		if (!is_certain(p, t_ns))
+			return false;
+		if (p->caller == AT_ROOT)
+			break;
+		if (count == max_frames) {
+			end = UNWIND_MAX_FRAMES;
+			break;
+		}
+		at = p->caller;
+		p = &t->places[at];
+		/* A recursion comes to the same place on many ways. */
+		if (p->pc == chain->addrs[known - 1])
+			return false;
+		chain->addrs[count] = p->pc;
+		chain->sps[count] = p->sp;
+		chain->how[count++] = UNWIND_BY_TAIL;
+	}
+	chain->end = end;
+	chain->count = count;
+	return true;
+}

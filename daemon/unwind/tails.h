@@ -1,0 +1,29 @@
+/* Tails: the outer ends of stacks, by thread, as whole stacks showed them, for stacks whose copy
+ * ended too early. A return address at the same stack address of the same thread, shortly after,
+ * has the same callers, unless a function returned and came back there on another way meanwhile. So
+ * one is taken over only when it was seen lately, and with one caller alone. Sampler thread. */
+#ifndef PFL_UNWIND_TAILS_H
+#define PFL_UNWIND_TAILS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/cleanup.h"
+#include "daemon/unwind/unwind.h"
+
+struct tails;
+/* max_frames: as many are kept, 48 bytes each; then all are forgotten, and learned anew. */
+int tails_new(uint32_t max_frames, struct tails **ret_tails);
+void tails_free(struct tails *t);
+AUTO_FREE_FN(struct tails, tails_free)
+
+/* What one stack shows; it may be cut itself. thread: a number that no other thread has, nor the
+ * same one after it has run another program. */
+void tails_learn(struct tails *t, uint64_t thread, uint64_t t_ns, const struct unwind_chain *chain);
+/* Makes a chain that ended in UNWIND_STACK_CUT whole, its end UNWIND_ROOT or UNWIND_MAX_FRAMES.
+ * False: it stays as it is, for want of a tail that is beyond doubt. */
+bool tails_complete(struct tails *t, uint64_t thread, uint64_t t_ns, unsigned max_frames,
+	struct unwind_chain *chain);
+size_t tails_bytes(const struct tails *t);
+
+#endif

@@ -1,0 +1,101 @@
+/* How much is copied of the stacks, by what the last seconds showed. */
+#include "daemon/run/copysize.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+static const struct copysize_look none = {0}, shallow = {.samples = 100, .shallow = 100},
+				  fitting = {.samples = 100, .shallow = 50},
+				  completed = {.samples = 100, .cut = 60, .left = 5},
+				  failing = {.samples = 100, .cut = 60, .left = 6};
+
+/* How many looks until something changes; 0: never in a hundred. */
+static unsigned looks_until_change(struct copysize *c, const struct copysize_look *look)
+{
+	for (unsigned i = 1; i <= 100; i++)
+		if (copysize_next(c, look))
+			return i;
+	return 0;
+}
+
+static void stacks_left_cut_make_it_grow(void **state)
+{
+	struct copysize c = {.bytes = 16384, .deep = true};
+
+	assert_int_equal(looks_until_change(&c, &failing), 2);
+	assert_int_equal(c.bytes, 32768);
+	assert_int_equal(looks_until_change(&c, &failing), 2);
+	assert_int_equal(c.bytes, 65528);
+	assert_int_equal(looks_until_change(&c, &failing), 0);
+	assert_true(c.deep);
+}
+
+static void one_bad_second_is_none(void **state)
+{
+	struct copysize c = {.bytes = 16384, .deep = true};
+
+	for (unsigned i = 0; i < 20; i++) {
+		assert_false(copysize_next(&c, &failing));
+		assert_false(copysize_next(&c, &completed));
+	}
+}
+
+static void tails_that_help_leave_it(void **state)
+{
+	struct copysize c = {.bytes = 16384, .deep = true};
+
+	assert_int_equal(looks_until_change(&c, &completed), 0);
+}
+
+static void deep_samples_of_no_use_end(void **state)
+{
+	struct copysize c = {.bytes = 16384, .deep = true};
+
+	assert_int_equal(looks_until_change(&c, &fitting), 10);
+	assert_false(c.deep);
+	assert_int_equal(c.bytes, 16384);
+	assert_int_equal(looks_until_change(&c, &fitting), 0);
+	assert_int_equal(looks_until_change(&c, &completed), 1);
+	assert_true(c.deep);
+}
+
+static void shallow_stacks_make_it_shrink(void **state)
+{
+	struct copysize c = {.bytes = 16384};
+
+	assert_int_equal(looks_until_change(&c, &shallow), 10);
+	assert_int_equal(c.bytes, 8192);
+	assert_int_equal(looks_until_change(&c, &shallow), 10);
+	assert_int_equal(c.bytes, COPYSIZE_MIN);
+	assert_int_equal(looks_until_change(&c, &shallow), 0);
+	c.bytes = 65528;
+	assert_int_equal(looks_until_change(&c, &shallow), 1);
+	assert_int_equal(c.bytes % 8, 0);
+}
+
+static void too_few_samples_tell_nothing(void **state)
+{
+	struct copysize c = {.bytes = 16384, .deep = true};
+	struct copysize_look few = {.samples = 19, .cut = 19, .left = 19};
+
+	assert_int_equal(looks_until_change(&c, &none), 0);
+	assert_int_equal(looks_until_change(&c, &few), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stacks_left_cut_make_it_grow),
+		cmocka_unit_test(one_bad_second_is_none),
+		cmocka_unit_test(tails_that_help_leave_it),
+		cmocka_unit_test(deep_samples_of_no_use_end),
+		cmocka_unit_test(shallow_stacks_make_it_shrink),
+		cmocka_unit_test(too_few_samples_tell_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL) != 0;
+}
