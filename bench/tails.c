@@ -1,7 +1,7 @@
-/* tails PID SECONDS COPY_BYTES EVERY: how well tails make cut stacks whole. Samples the process with
- * the longest copies; each sample is unwound whole and with the copy shortened to COPY_BYTES; one in
- * EVERY is learned from, as the deep samples of a session are, and the others are completed and
- * compared with the truth. Needs root. */
+/* tails PID SECONDS COPY_BYTES EVERY: how well tails make cut stacks whole. Samples the process
+ * with the longest copies; each sample is unwound whole and with the copy shortened to COPY_BYTES;
+ * one in EVERY is learned from, as the deep samples of a session are, and the others are completed
+ * and compared with the truth. Needs root. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,8 @@ struct tally {
 	uint32_t copy_bytes;
 	unsigned every;
 	struct unwind_chain truth, chain;
-	uint64_t samples, known, whole_long, whole_short, completed, wrong, learned, unknown_completed;
+	uint64_t samples, known, whole_long, whole_short, completed, wrong, learned,
+		unknown_completed;
 	uint64_t learn_ns, complete_ns;
 };
 
@@ -69,7 +70,8 @@ static void on_sample(void *arg, const struct sample *sample, unsigned event)
 	if (t->chain.end != UNWIND_STACK_CUT)
 		return;
 	begin = thread_cpu_ns();
-	if (!tails_complete(t->tails, (uint64_t)sample->tid, sample->t_ns, UNWIND_FRAMES_MAX, &t->chain))
+	if (!tails_complete(
+		    t->tails, (uint64_t)sample->tid, sample->t_ns, UNWIND_FRAMES_MAX, &t->chain))
 		return;
 	t->complete_ns += thread_cpu_ns() - begin;
 	t->completed++;
@@ -86,9 +88,15 @@ static void on_sideband(void *arg, const struct sideband *sb)
 
 static int run(struct tally *t, pid_t pid, unsigned seconds)
 {
-	struct target_spec target = {.kind = TARGET_PIDS, .pids = &pid, .pid_count = 1, .only_uid = (uid_t)-1};
-	struct capture_options options = {.event_count = 1, .freq_hz = FREQ_HZ, .kernel = true,
-		.stack = STACK_DWARF, .stack_bytes = STACK_BYTES_MAX, .allow_cpu_wide = true, .fd_budget = 10000};
+	struct target_spec target = {
+		.kind = TARGET_PIDS, .pids = &pid, .pid_count = 1, .only_uid = (uid_t)-1};
+	struct capture_options options = {.event_count = 1,
+		.freq_hz = FREQ_HZ,
+		.kernel = true,
+		.stack = STACK_DWARF,
+		.stack_bytes = STACK_BYTES_MAX,
+		.allow_cpu_wide = true,
+		.fd_budget = 10000};
 	struct capture_sink sink = {on_sample, on_sideband, t};
 	AUTO(buf_done) struct buf message = BUF_INIT;
 	AUTO(capture_free_auto) struct capture *c = NULL;
@@ -131,9 +139,11 @@ int main(int argc, char **argv)
 		return 1;
 	tried = t.samples - t.learned;
 	printf("samples %llu  whole with %u bytes %.1f %%  with %u bytes %.1f %%, and tails %.1f %%"
-	       "  wrong %.2f %% (of those known)  beyond the long copy %.1f %%  learn %.0f ns  complete %.0f ns\n",
-		(unsigned long long)t.samples, STACK_BYTES_MAX, 100.0 * (double)t.whole_long / (double)tried,
-		t.copy_bytes, 100.0 * (double)t.whole_short / (double)tried,
+	       "  wrong %.2f %% (of those known)  beyond the long copy %.1f %%  learn %.0f ns  "
+	       "complete %.0f ns\n",
+		(unsigned long long)t.samples, STACK_BYTES_MAX,
+		100.0 * (double)t.whole_long / (double)tried, t.copy_bytes,
+		100.0 * (double)t.whole_short / (double)tried,
 		100.0 * (double)(t.whole_short + t.completed) / (double)tried,
 		100.0 * (double)t.wrong / (double)(t.known ? t.known : 1),
 		100.0 * (double)t.unknown_completed / (double)tried,

@@ -630,8 +630,9 @@ void session_adapt(struct session_env *env, struct session *s)
 	options.event_count = s->plan.request.event_count + s->copysize.deep;
 	r = change_capture(env, s, &options, &message);
 	if (r == 0) {
-		log_debug("session %llu: copies %u bytes of each stack%s", (unsigned long long)s->id,
-			options.stack_bytes, s->copysize.deep ? ", deep samples beside" : "");
+		log_debug("session %llu: copies %u bytes of each stack%s",
+			(unsigned long long)s->id, options.stack_bytes,
+			s->copysize.deep ? ", deep samples beside" : "");
 		return;
 	}
 	log_warning("session %llu goes on with %u bytes of each stack: %s",

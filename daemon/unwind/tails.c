@@ -10,9 +10,9 @@
 #define FRESH_NS UINT64_C(2000000000)
 /* As long as this a frame with two callers is not trusted. */
 #define DOUBT_NS UINT64_C(20000000000)
-/* So many calls before the cut must have been seen in the same order, as far as there are that many:
- * who comes to the same place on another way seldom goes on the same way. Measured on a compiler,
- * whose recursion is hard: 0.2 to 0.7 % wrong tails without, 0.03 % with three. */
+/* So many calls before the cut must have been seen in the same order, as far as there are that
+ * many: who comes to the same place on another way seldom goes on the same way. Measured on a
+ * compiler, whose recursion is hard: 0.2 to 0.7 % wrong tails without, 0.03 % with three. */
 #define CONTEXT 3
 
 #define AT_ROOT UINT32_MAX /* as a caller: the frame is the outermost */

@@ -62,8 +62,8 @@ static void assert_chain(const char *names, unsigned from_tail)
 	assert_int_equal(chain.count, strlen(names));
 	for (unsigned i = 0; i < chain.count; i++) {
 		assert_int_equal(chain.addrs[i], (uint64_t)names[i]);
-		assert_int_equal(chain.how[i],
-			i + from_tail < chain.count ? UNWIND_BY_CFI : UNWIND_BY_TAIL);
+		assert_int_equal(
+			chain.how[i], i + from_tail < chain.count ? UNWIND_BY_CFI : UNWIND_BY_TAIL);
 	}
 }
 
@@ -94,7 +94,8 @@ static void nothing_is_said_of_what_was_not_seen(void **state)
 	assert_false(complete(THREAD, MS, "xdcb", 3, NO_MORE));     /* another place */
 	assert_false(complete(THREAD, MS, "x", 2, NO_MORE)); /* has no return address at all */
 	make_chain("edcb", UNWIND_NO_CFI, 2);
-	assert_false(tails_complete(tails, THREAD, MS, NO_MORE, &chain)); /* not for want of a copy */
+	assert_false(
+		tails_complete(tails, THREAD, MS, NO_MORE, &chain)); /* not for want of a copy */
 	make_chain("edcbam", UNWIND_NO_CFI, 0);
 	tails_learn(tails, THREAD + 2, MS, &chain);
 	assert_false(complete(THREAD + 2, MS, "xdcb", 2, NO_MORE));
