@@ -235,8 +235,9 @@ static int set_hosts(void *field, size_t bytes, const char *value, struct buf *w
 
 static int set_unwinder(void *field, size_t bytes, const char *value, struct buf *why)
 {
-	if (strcmp(value, "libunwind") != 0 && strcmp(value, "libdw") != 0) {
-		buf_printf(why, "is not libunwind: '%s'", value);
+	if (strcmp(value, "table") != 0 && strcmp(value, "libunwind") != 0 &&
+		strcmp(value, "libdw") != 0) {
+		buf_printf(why, "is none of table, libunwind and libdw: '%s'", value);
 		return -EINVAL;
 	}
 	return set_text(field, bytes, value, why);

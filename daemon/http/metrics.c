@@ -99,6 +99,19 @@ static void put_sessions(struct prom *p, const struct run_stats *s)
 	gauge(p, "profiled_tree_bytes", "Memory of the call trees.", s->tree_bytes);
 	gauge(p, "profiled_modules", "Files with code that are held open.", s->modules);
 	gauge(p, "profiled_module_bytes", "Memory mapped for them.", s->module_bytes);
+	counter(p, "profiled_unwind_tables_made", "Files whose unwind rules were compiled.",
+		s->tables_made);
+	counter(p, "profiled_unwind_tables_failed",
+		"Files whose unwind rules could not be compiled, so that libunwind looks them up.",
+		s->tables_failed);
+	counter(p, "profiled_unwind_tables_bytes", "Memory that those tables were made of.",
+		s->tables_bytes);
+	counter(p, "profiled_unwind_asked_frames",
+		"Frames that libunwind did where no compiled rule was there.",
+		s->unwind_asked_frames);
+	counter(p, "profiled_unwind_asked_stacks",
+		"Stacks that libunwind did as a whole where compiled rules did not do.",
+		s->unwind_asked_stacks);
 	gauge(p, "profiled_modules_unreadable", "Those of them that cannot be read.",
 		s->modules_unreadable);
 	counter(p, "profiled_module_faults", "Reads of files that had shrunk meanwhile.",

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "daemon/reader/answer.h"
+#include "daemon/reader/cfitable.h"
 #include "daemon/reader/dwarf.h"
 #include "daemon/reader/image.h"
 #include "daemon/reader/plt.h"
@@ -274,6 +275,13 @@ static int handle_debuglink(struct job *j, const int *fds, struct reader_reply *
 	return answer_seal(&link, sizeof(link), &reply->fd);
 }
 
+static int handle_unwind(struct job *j, const int *fds, struct reader_reply *reply)
+{
+	int r = open_files(j, fds);
+
+	return r == 0 ? cfitable_make(&j->img, &reply->fd, &reply->head.bytes) : r;
+}
+
 static void job_done(struct job *j)
 {
 	answer_done(&j->out);
@@ -292,6 +300,7 @@ static bool request_is_sound(const struct reader_request *req, size_t fd_count)
 	switch (req->op) {
 	case READER_PING: return fd_count == 0;
 	case READER_DEBUGLINK: return fd_count == files;
+	case READER_UNWIND: return fd_count == 1 && files == 1;
 	case READER_SYMBOLS:
 	case READER_INLINES: return fd_count == files + 1 && req->addr_count <= READER_ADDRS_MAX;
 	default: return false;
@@ -309,6 +318,8 @@ void reader_handle(const struct reader_request *req, const int *fds, size_t fd_c
 		r = -EINVAL;
 	else if (req->op == READER_DEBUGLINK)
 		r = handle_debuglink(&j, fds, reply);
+	else if (req->op == READER_UNWIND)
+		r = handle_unwind(&j, fds, reply);
 	else if (req->op != READER_PING)
 		r = handle_names(&j, fds, reply);
 	job_done(&j);

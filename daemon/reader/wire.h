@@ -23,6 +23,8 @@ enum reader_op {
 	/* fd 0: the file. Its build id, .gnu_debuglink name and CRC. With a debug file as fd 1 the
 	 * flags say whether it belongs to the first. */
 	READER_DEBUGLINK,
+	/* fd 0: the file. Its unwind rules: the memfd is a table as daemon/cfi/table.h has it. */
+	READER_UNWIND,
 };
 
 enum reader_with {

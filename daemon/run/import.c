@@ -303,7 +303,7 @@ static void fill_plan(const struct import *im, struct session_plan *p)
 		info->cmdline[0] ? ")" : "");
 	p->target.only_uid = (uid_t)-1;
 	p->owner = im->setup->owner;
-	p->use_libdw = strcmp(im->setup->config->unwinder, "libdw") == 0;
+	(void)unwinder_kind_of(im->setup->config->unwinder, &p->unwinder);
 	c->stack = STACK_FP;
 	for (unsigned i = 0; i < info->event_count; i++) {
 		const struct perfdata_event *e = &info->events[i];
@@ -330,6 +330,7 @@ static int make_session(struct import *im)
 		return -ENOMEM;
 	im->env->config = im->setup->config;
 	im->env->broker = im->setup->broker;
+	im->env->tables = im->setup->tables;
 	im->env->stats = &im->stats;
 	r = map_new(64, &im->claim_of);
 	if (r == 0)
@@ -413,8 +414,8 @@ static void import_done(struct import *im)
 	session_free(im->session);
 	perfdata_free(im->file);
 	if (im->env) {
-		unwinder_free(im->env->unwinders[0]);
-		unwinder_free(im->env->unwinders[1]);
+		for (unsigned i = 0; i < UNWINDER_KINDS; i++)
+			unwinder_free(im->env->unwinders[i]);
 		modules_free(im->env->modules);
 		free(im->env);
 	}

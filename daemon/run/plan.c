@@ -144,8 +144,10 @@ static int plan_stack(const struct config *config, struct session_plan *p, struc
 	}
 	if (!q->unwinder[0])
 		snprintf(q->unwinder, sizeof(q->unwinder), "%s", config->unwinder);
-	p->use_libdw = strcmp(q->unwinder, "libdw") == 0;
-	return RUN_OK;
+	if (unwinder_kind_of(q->unwinder, &p->unwinder))
+		return RUN_OK;
+	buf_append_str(message, "unwinder is one of table, libunwind and libdw");
+	return RUN_BAD_REQUEST;
 }
 
 /* A session that may adapt begins with deep samples; they end when they are of no use. */

@@ -14,6 +14,7 @@
 #include "daemon/run/naming.h"
 #include "daemon/run/plan.h"
 #include "daemon/run/sampler.h"
+#include "daemon/symbol/tables.h"
 
 #define DUMP_SLOTS 16
 #define DUMP_AGE_NS \
@@ -36,6 +37,7 @@ struct run {
 	struct names *names;
 	struct store *store;
 	struct sampler *sampler;
+	struct tables *tables;
 	struct keeper *keeper;
 	pthread_mutex_t lock;
 	struct host host; /* under lock */
@@ -274,6 +276,7 @@ int run_import(struct run *r, const struct caller *who, int fd, const char *name
 	struct import_setup setup = {.config = &config,
 		.broker = r->broker,
 		.names = r->names,
+		.tables = r->tables,
 		.owner = who->uid,
 		.name = name,
 		.stop = stop};
@@ -569,7 +572,11 @@ int run_new(const struct config *config, struct broker *broker, struct names *na
 	e = keeper_new(names, store, &r->keeper);
 	if (e < 0)
 		return e;
+	e = tables_new(names, &r->tables);
+	if (e < 0)
+		return e;
 	setup.arg = r->keeper;
+	setup.tables = r->tables;
 	e = sampler_new(&setup, &r->sampler);
 	if (e < 0)
 		return e;
@@ -596,6 +603,7 @@ void run_free(struct run *r)
 	}
 	keeper_free(r->keeper);
 	sampler_free(r->sampler);
+	tables_free(r->tables);
 	for (unsigned i = 0; i < DUMP_SLOTS; i++) {
 		drop_dump(&r->dumps[i]);
 		pthread_mutex_destroy(&r->dumps[i].lock);

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/queue.h"
 #include "daemon/symbol/sigbus.h"
+#include "daemon/symbol/tables.h"
 
 #define SLOW_NS      300000000ull /* of the second that rings are sized for */
 #define ROUND_MS     100          /* rings are sized for a second at the asked rate */
@@ -218,6 +219,22 @@ static void refresh_all(struct sampler *s)
 	}
 }
 
+static void add_table_stats(const struct sampler *s, struct run_stats *live)
+{
+	const struct unwinder *u = s->env.unwinders[UNWINDER_TABLE];
+	struct unwinder_stats walks = {0};
+	struct tables_stats tables;
+
+	tables_get_stats(s->env.tables, &tables);
+	live->tables_made = tables.made;
+	live->tables_failed = tables.failed;
+	live->tables_bytes = tables.bytes;
+	if (u)
+		unwinder_get_stats(u, &walks);
+	live->unwind_asked_frames = walks.asked_frames;
+	live->unwind_asked_stacks = walks.asked_stacks;
+}
+
 static void publish_stats(struct sampler *s)
 {
 	struct run_stats *live = &s->live;
@@ -242,6 +259,7 @@ static void publish_stats(struct sampler *s)
 	live->module_bytes = modules.bytes;
 	live->modules_unreadable = modules.unreadable;
 	live->sigbus = sigbus_count();
+	add_table_stats(s, live);
 	live->sessions_max = s->config.max_sessions;
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
 	live->sampler_cpu_ns = (uint64_t)cpu.tv_sec * 1000000000ull + (uint64_t)cpu.tv_nsec;
@@ -386,6 +404,7 @@ int sampler_new(const struct sampler_setup *setup, struct sampler **ret_sampler)
 	s->last_id = setup->last_id;
 	s->env.config = &s->config;
 	s->env.broker = setup->broker;
+	s->env.tables = setup->tables;
 	s->env.stats = &s->live;
 	pthread_mutex_init(&s->stats_lock, NULL);
 	s->live.last_round_ns = time_mono_ns();
@@ -423,8 +442,8 @@ void sampler_free(struct sampler *s)
 	for (unsigned i = 0; i < s->count; i++)
 		session_free(s->sessions[i]);
 	free(s->sessions);
-	unwinder_free(s->env.unwinders[0]);
-	unwinder_free(s->env.unwinders[1]);
+	for (unsigned i = 0; i < UNWINDER_KINDS; i++)
+		unwinder_free(s->env.unwinders[i]);
 	modules_free(s->env.modules);
 	queue_free(s->queue);
 	close_auto(&s->epoll_fd);

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "daemon/run/meta.h"
+#include "daemon/symbol/tables.h"
 #include "daemon/tree/ledger.h"
 
 #define SWEEP_NS          2000000000ull
@@ -462,13 +463,21 @@ static enum run_error error_of(int r)
 	}
 }
 
-static int get_unwinder(struct session_env *env, bool libdw, struct unwinder **ret)
+static void want_table(void *tables, struct module *m)
+{
+	tables_want(tables, m);
+}
+
+static int get_unwinder(struct session_env *env, enum unwinder_kind kind, struct unwinder **ret)
 {
 	int r = 0;
 
-	if (!env->unwinders[libdw])
-		r = unwinder_new(libdw ? "libdw" : "libunwind", &env->unwinders[libdw]);
-	*ret = env->unwinders[libdw];
+	if (!env->unwinders[kind]) {
+		r = unwinder_new(unwinder_name(kind), &env->unwinders[kind]);
+		if (r == 0 && env->tables)
+			unwinder_ask_tables(env->unwinders[kind], want_table, env->tables);
+	}
+	*ret = env->unwinders[kind];
 	return r;
 }
 
@@ -488,7 +497,7 @@ static int make_tree(struct session_env *env, struct session *s)
 	r = map_new(64, &s->module_index);
 	if (r < 0)
 		return r;
-	r = get_unwinder(env, s->plan.use_libdw, &s->unwinder);
+	r = get_unwinder(env, s->plan.unwinder, &s->unwinder);
 	if (r == 0 && s->plan.adaptive)
 		r = tails_new(TAIL_FRAMES_MAX, &s->tails);
 	if (r < 0)

@@ -19,9 +19,9 @@ struct session_env {
 	const struct config *config;
 	struct broker *broker;
 	struct modules *modules;
-	struct unwinder
-		*unwinders[2];     /* libunwind, libdw; the second is made when first asked for */
-	struct run_stats *stats;   /* totals over all sessions */
+	struct tables *tables;
+	struct unwinder *unwinders[UNWINDER_KINDS]; /* each made when first asked for */
+	struct run_stats *stats;                    /* totals over all sessions */
 	bool new_jit;              /* some process has run JIT code for the first time */
 	struct unwind_chain chain; /* scratch */
 	uint32_t frames[UNWIND_FRAMES_MAX + 256];
@@ -34,7 +34,7 @@ struct session_plan {
 	struct capture_options capture;
 	char target_text[300]; /* for people */
 	uid_t owner;
-	bool use_libdw;
+	enum unwinder_kind unwinder;
 	bool adaptive;       /* copied bytes and deep samples by what is seen */
 	char warnings[1024]; /* lines */
 };

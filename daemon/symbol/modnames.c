@@ -486,6 +486,20 @@ int modnames_of(struct modnames *n, struct module *m, const uint64_t *vaddrs, ui
 	return r;
 }
 
+int modnames_unwind_table(struct modnames *n, struct module *m, struct cfi_table **ret_table)
+{
+	struct reader_result answer = {0};
+	int r;
+
+	pthread_mutex_lock(&n->reader_lock);
+	r = readerclient_unwind(n->reader, m->fd, ret_table, &answer);
+	pthread_mutex_unlock(&n->reader_lock);
+	if (r == 0)
+		r = answer.status;
+	reader_result_done(&answer);
+	return r;
+}
+
 void modnames_get_stats(struct modnames *n, struct names_stats *stats)
 {
 	struct readerclient_stats reader;

@@ -6,6 +6,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include "daemon/cfi/table.h"
 #include "daemon/symbol/sigbus.h"
 
 #define VDSO_BYTES_MAX (1u << 20)
@@ -14,6 +15,8 @@
 struct counted_module {
 	struct module m; /* first: a pointer to it is a pointer to the whole */
 	atomic_uint refs;
+	atomic_bool table_claimed;
+	_Atomic(struct cfi_table *) table;
 };
 
 struct module *module_ref(struct module *m)
@@ -30,6 +33,34 @@ bool module_is_shared(const struct module *m)
 		       &((struct counted_module *)(uintptr_t)m)->refs, memory_order_acquire) > 1;
 }
 
+const struct cfi_table *module_table(const struct module *m)
+{
+	/* Pairs with the release in module_set_table(). */
+	return atomic_load_explicit(
+		&((struct counted_module *)(uintptr_t)m)->table, memory_order_acquire);
+}
+
+bool module_claim_table(struct module *m)
+{
+	atomic_bool *claimed = &((struct counted_module *)m)->table_claimed;
+
+	return !atomic_load_explicit(claimed, memory_order_relaxed) &&
+		!atomic_exchange_explicit(claimed, true, memory_order_relaxed);
+}
+
+void module_set_table(struct module *m, struct cfi_table *table)
+{
+	atomic_store_explicit(&((struct counted_module *)m)->table, table, memory_order_release);
+}
+
+static void table_free(struct cfi_table *t)
+{
+	if (!t)
+		return;
+	munmap((void *)(uintptr_t)t->map, t->bytes);
+	free(t);
+}
+
 void module_unref(struct module *m)
 {
 	struct counted_module *c = (struct counted_module *)m;
@@ -43,6 +74,7 @@ void module_unref(struct module *m)
 	}
 	if (m->fd >= 0)
 		close(m->fd);
+	table_free(atomic_load_explicit(&c->table, memory_order_relaxed));
 	free(m->segments);
 	free(m->path);
 	free(c);

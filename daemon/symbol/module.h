@@ -44,6 +44,14 @@ struct module {
 struct module *module_ref(struct module *m);
 void module_unref(struct module *m);
 AUTO_FREE_FN(struct module, module_unref)
+/* Its compiled unwind rules (daemon/cfi/table.h), lent with the module; NULL: none, or not yet. Any
+ * thread. */
+struct cfi_table;
+const struct cfi_table *module_table(const struct module *m);
+/* True for the first one to ask, who is to see that they get made: no second one is told so. */
+bool module_claim_table(struct module *m);
+/* Takes the table (from malloc) and its mapping. Once, by whoever claimed it. */
+void module_set_table(struct module *m, struct cfi_table *table);
 /* False when the caller's reference is the only one; only a hint unless nobody else can take one.
  */
 bool module_is_shared(const struct module *m);

@@ -74,6 +74,11 @@ int names_of_module(struct names *n, struct module *m, const uint64_t *vaddrs, u
 	return modnames_of(n->modules, m, vaddrs, count, want, ret_answer);
 }
 
+int names_unwind_table(struct names *n, struct module *m, struct cfi_table **ret_table)
+{
+	return modnames_unwind_table(n->modules, m, ret_table);
+}
+
 /* Text of /proc/kallsyms into *ret. */
 static int read_kallsyms(struct broker *b, struct kallsyms **ret)
 {

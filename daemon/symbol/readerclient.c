@@ -11,6 +11,7 @@
 #include <time.h>
 #include "base/io.h"
 #include "base/log.h"
+#include "daemon/cfi/table.h"
 
 #define ANSWER_NS \
 	((READER_WALL_SECONDS + 2) * 1000000000ull) /* the reader ends itself before that */
@@ -317,5 +318,25 @@ int readerclient_debuglink(struct readerclient *c, int fd, int debug_fd,
 	munmap((void *)(uintptr_t)ret_result->map, ret_result->bytes);
 	ret_result->map = NULL;
 	ret_result->bytes = 0;
+	return 0;
+}
+
+int readerclient_unwind(struct readerclient *c, int fd, struct cfi_table **ret_table,
+	struct reader_result *ret_result)
+{
+	struct reader_request req = {.version = READER_VERSION, .op = READER_UNWIND};
+	AUTO(free_auto) struct cfi_table *t = calloc(1, sizeof(*t));
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	r = ask(c, &req, &fd, 1, ret_result);
+	if (r < 0 || ret_result->status < 0)
+		return r;
+	if (cfi_table_check(ret_result->map, ret_result->bytes, t) < 0)
+		return distrust(c, ret_result);
+	ret_result->map = NULL; /* the table's now */
+	ret_result->bytes = 0;
+	*ret_table = MOVE(t);
 	return 0;
 }

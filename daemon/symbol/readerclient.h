@@ -41,6 +41,12 @@ int readerclient_names(struct readerclient *c, enum reader_op op, uint32_t reque
 int readerclient_debuglink(struct readerclient *c, int fd, int debug_fd,
 	struct reader_debuglink *ret_link, struct reader_result *ret_result);
 
+/* The same for READER_UNWIND. *ret_table is on the heap, its mapping is its own: for
+ * module_set_table(). */
+struct cfi_table;
+int readerclient_unwind(struct readerclient *c, int fd, struct cfi_table **ret_table,
+	struct reader_result *ret_result);
+
 struct readerclient_stats {
 	uint64_t requests, deaths, refusals;
 	pid_t pid; /* of the present reader; 0: none */

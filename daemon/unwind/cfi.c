@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include "base/cleanup.h"
-#include "daemon/unwind/cfi_parse.h"
+#include "daemon/cfi/parse.h"
 
 #define IN_BLOB        (UINT64_C(1) << 39) /* the place is an offset in the blob */
 #define ENTRIES_MAX    4000000u

@@ -5,16 +5,15 @@
 #include "base/io.h"
 #include "daemon/unwind/walk.h"
 
-#define SAMPLE_NS_MAX  UINT64_C(100000000) /* a sample that takes longer is given up */
-#define FRAMES_A_CHECK 64
+#define SAMPLE_NS_MAX UINT64_C(100000000) /* a sample that takes longer is given up */
 /* The most that may lie between the end of the copy and the rest of the same stack: what is beyond
  * was not asked for because the stack was cut, but because a rule went astray. */
 #define STACK_REACH (UINT64_C(1) << 30)
 
 struct unwinder {
-	/* One of the two. */
 	struct stepper *stepper;
-	struct dwfl_walker *dwfl;
+	struct table_walker *table; /* beside stepper, or NULL */
+	struct dwfl_walker *dwfl;   /* alone, or NULL */
 };
 
 const char *unwind_end_name(enum unwind_end end)
@@ -36,18 +35,41 @@ const char *unwind_end_name(enum unwind_end end)
 	return (unsigned)end < UNWIND_END_COUNT ? names[end] : "error";
 }
 
+const char *unwinder_name(enum unwinder_kind kind)
+{
+	static const char *const names[UNWINDER_KINDS] = {
+		[UNWINDER_TABLE] = "table",
+		[UNWINDER_LIBUNWIND] = "libunwind",
+		[UNWINDER_LIBDW] = "libdw",
+	};
+
+	return names[kind];
+}
+
+bool unwinder_kind_of(const char *name, enum unwinder_kind *ret_kind)
+{
+	for (int kind = 0; kind < UNWINDER_KINDS; kind++)
+		if (strcmp(name, unwinder_name((enum unwinder_kind)kind)) == 0) {
+			*ret_kind = (enum unwinder_kind)kind;
+			return true;
+		}
+	return false;
+}
+
 int unwinder_new(const char *name, struct unwinder **ret_unwinder)
 {
-	bool dwfl = strcmp(name, "libdw") == 0;
+	enum unwinder_kind kind;
 	struct unwinder *u;
 	int error;
 
-	if (!dwfl && strcmp(name, "libunwind") != 0)
+	if (!unwinder_kind_of(name, &kind))
 		return -EINVAL;
 	u = calloc(1, sizeof(*u));
 	if (!u)
 		return -ENOMEM;
-	error = dwfl ? dwfl_walker_new(&u->dwfl) : stepper_new(&u->stepper);
+	error = kind == UNWINDER_LIBDW ? dwfl_walker_new(&u->dwfl) : stepper_new(&u->stepper);
+	if (error == 0 && kind == UNWINDER_TABLE)
+		error = table_walker_new(&u->table);
 	if (error < 0) {
 		unwinder_free(u);
 		return error;
@@ -61,6 +83,7 @@ void unwinder_free(struct unwinder *u)
 	if (!u)
 		return;
 	dwfl_walker_free(u->dwfl);
+	table_walker_free(u->table);
 	stepper_free(u->stepper);
 	free(u);
 }
@@ -69,6 +92,32 @@ void unwinder_forget(struct unwinder *u, struct space *s)
 {
 	if (u->dwfl)
 		dwfl_walker_forget(u->dwfl, s);
+	if (u->table)
+		table_walker_forget(u->table, s);
+}
+
+void unwinder_ask_tables(struct unwinder *u, void (*want)(void *arg, struct module *m), void *arg)
+{
+	if (u->table)
+		table_walker_ask(u->table, want, arg);
+}
+
+void unwinder_get_stats(const struct unwinder *u, struct unwinder_stats *ret_stats)
+{
+	const struct table_stats *t = u->table ? table_walker_stats(u->table) : NULL;
+
+	*ret_stats = (struct unwinder_stats){0};
+	if (t)
+		*ret_stats = (struct unwinder_stats){t->walks, t->asked, t->again};
+}
+
+bool walk_is_late(uint64_t *begin_ns)
+{
+	uint64_t now = time_mono_ns();
+
+	if (*begin_ns == 0)
+		*begin_ns = now;
+	return now - *begin_ns > SAMPLE_NS_MAX;
 }
 
 bool walk_begin(struct walk *w, struct space *s, const struct sample *sample)
@@ -163,12 +212,24 @@ static void walk_all(
 			break;
 		}
 		chain_push(chain, walk_lookup_pc(w), w->regs.value[DWREG_RSP], how);
-		if (i % FRAMES_A_CHECK == 0 && time_mono_ns() - begin_ns > SAMPLE_NS_MAX) {
+		if (i % WALK_FRAMES_A_CHECK == 0 && walk_is_late(&begin_ns)) {
 			w->end = UNWIND_ERROR;
 			break;
 		}
 	}
 	chain->end = w->end;
+}
+
+/* From the beginning, whatever was tried before. */
+static void walk_by_stepper(struct stepper *st, struct space *s, const struct sample *sample,
+	unsigned max_frames, struct unwind_chain *chain)
+{
+	struct walk w;
+
+	(void)walk_begin(&w, s, sample);
+	chain->count = 0;
+	chain_push(chain, walk_pc(&w), w.regs.value[DWREG_RSP], UNWIND_BY_REGISTERS);
+	walk_all(st, &w, max_frames, chain);
 }
 
 /* Without registers of 64 bits there is one frame at most: where the CPU was. */
@@ -218,7 +279,7 @@ void unwinder_run(struct unwinder *u, struct space *s, const struct sample *samp
 	chain_push(chain, walk_pc(&w), w.regs.value[DWREG_RSP], UNWIND_BY_REGISTERS);
 	if (u->dwfl)
 		dwfl_walker_run(u->dwfl, &w, max_frames, chain);
-	else
-		walk_all(u->stepper, &w, max_frames, chain);
+	else if (!u->table || !table_walker_run(u->table, u->stepper, &w, max_frames, chain))
+		walk_by_stepper(u->stepper, s, sample, max_frames, chain);
 	end_at_entry(s, chain);
 }

@@ -1,8 +1,9 @@
 /* User call chains out of a sample's registers and copied stack. Sampler thread; a back end's
- * handles stay on it. A third back end may be added behind the same three calls. */
+ * handles stay on it. */
 #ifndef PFL_UNWIND_UNWIND_H
 #define PFL_UNWIND_UNWIND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "daemon/sample/record.h"
@@ -46,9 +47,18 @@ struct unwind_chain {
 };
 
 struct unwinder;
-/* name: "libunwind", "libdw"; -EINVAL otherwise. */
+enum unwinder_kind { UNWINDER_TABLE, UNWINDER_LIBUNWIND, UNWINDER_LIBDW, UNWINDER_KINDS };
+/* "table", "libunwind", "libdw" */
+const char *unwinder_name(enum unwinder_kind kind);
+/* False: no such name. */
+bool unwinder_kind_of(const char *name, enum unwinder_kind *ret_kind);
+/* name: "table" (compiled rules where there are any, libunwind for the rest), "libunwind", "libdw";
+ * -EINVAL otherwise. */
 int unwinder_new(const char *name, struct unwinder **ret_unwinder);
 void unwinder_free(struct unwinder *u);
+/* Whom a "table" tells of modules whose rules are not compiled yet: tables_want(), as a rule.
+ * Without it only those that are there already are used. Nothing for the others. */
+void unwinder_ask_tables(struct unwinder *u, void (*want)(void *arg, struct module *m), void *arg);
 /* Fills *chain, always: a failure is its end. max_frames at most UNWIND_FRAMES_MAX. */
 void unwinder_run(struct unwinder *u, struct space *s, const struct sample *sample,
 	unsigned max_frames, struct unwind_chain *chain);
@@ -58,6 +68,13 @@ void unwinder_run(struct unwinder *u, struct space *s, const struct sample *samp
  */
 void unwind_from_fp(struct space *s, const struct sample *sample, unsigned max_frames,
 	struct unwind_chain *chain);
+/* Of a "table": stacks walked, frames that libunwind did among them, and stacks that it did as a
+ * whole.
+ */
+struct unwinder_stats {
+	uint64_t stacks, asked_frames, asked_stacks;
+};
+void unwinder_get_stats(const struct unwinder *u, struct unwinder_stats *ret_stats);
 /* The space is about to be freed: what is cached for it goes. */
 void unwinder_forget(struct unwinder *u, struct space *s);
 

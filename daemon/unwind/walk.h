@@ -14,6 +14,7 @@ enum step {
 	STEP_ON,     /* the registers are the caller's now */
 	STEP_NO_CFI, /* there are no rules here; registers as before; walk.end says why */
 	STEP_END,    /* no further: walk.end says why */
+	STEP_AGAIN,  /* by compiled rules alone: the stack is to be walked without them */
 };
 
 struct walk {
@@ -86,6 +87,28 @@ enum step stepper_step(struct stepper *st);
 void stepper_resume(struct stepper *st);
 /* Fills walk.regs.value[DWREG_RBP] in, which a step leaves out; unknown if it cannot be read. */
 void stepper_fetch_bp(struct stepper *st);
+
+/* A sample that takes too long is given up: to be asked every so many frames. *begin_ns is 0 at the
+ * first time, from which on it counts. */
+#define WALK_FRAMES_A_CHECK 64
+bool walk_is_late(uint64_t *begin_ns);
+
+/* A back end that goes by compiled rules, and asks a stepper about the rest. */
+struct table_walker;
+int table_walker_new(struct table_walker **ret_walker);
+void table_walker_free(struct table_walker *t);
+void table_walker_forget(struct table_walker *t, const struct space *s);
+void table_walker_ask(struct table_walker *t, void (*want)(void *arg, struct module *m), void *arg);
+struct table_stats {
+	uint64_t walks;
+	uint64_t asked; /* frames that the stepper did */
+	uint64_t again; /* walks that were given up */
+};
+const struct table_stats *table_walker_stats(const struct table_walker *t);
+/* Appends to chain, which has the first frame, and sets its end. False: the stack is to be walked
+ * from its beginning by the stepper; chain holds something then. */
+bool table_walker_run(struct table_walker *t, struct stepper *st, struct walk *w,
+	unsigned max_frames, struct unwind_chain *chain);
 
 /* A back end that walks whole stacks: libdw, for comparison. */
 struct dwfl_walker;

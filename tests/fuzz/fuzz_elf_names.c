@@ -1,4 +1,4 @@
-/* ELF files of any bytes: names, lines and inline frames of some addresses. */
+/* ELF files of any bytes: names, lines and inline frames of some addresses, and unwind rules. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "daemon/cfi/table.h"
 #include "daemon/reader/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -34,6 +35,26 @@ static void ask(enum reader_op op, int file, int addrs)
 		close(reply.fd);
 }
 
+/* Whatever comes of it, the engine takes it. */
+static void ask_for_rules(int file)
+{
+	struct reader_request req = {.version = READER_VERSION, .op = READER_UNWIND};
+	struct reader_reply reply;
+	struct cfi_table table;
+	void *map;
+
+	reader_handle(&req, &file, 1, 100000000, &reply);
+	if ((reply.head.status == 0) != (reply.fd >= 0))
+		abort();
+	if (reply.fd < 0)
+		return;
+	map = mmap(NULL, reply.head.bytes, PROT_READ, MAP_PRIVATE, reply.fd, 0);
+	if (map == MAP_FAILED || cfi_table_check(map, reply.head.bytes, &table) < 0)
+		abort();
+	munmap(map, reply.head.bytes);
+	close(reply.fd);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint64_t list[ADDRS];
@@ -46,6 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ask(READER_DEBUGLINK, file, addrs);
 	ask(READER_SYMBOLS, file, addrs);
 	ask(READER_INLINES, file, addrs);
+	ask_for_rules(file);
 	close(file);
 	close(addrs);
 	return 0;

@@ -17,6 +17,7 @@
 #include "daemon/symbol/space.h"
 #include "daemon/unwind/unwind.h"
 #include "tests/unit/fake_broker.h"
+#include "tests/unit/make_table.h"
 
 #define STACK_BYTES 65528
 
@@ -131,7 +132,10 @@ static void check(const char *name, const char *engine)
 
 	start(&t, name);
 	assert_int_equal(unwinder_new(engine, &u), 0);
+	unwinder_ask_tables(u, make_table, NULL);
 	unwinder_run(u, t.space, &t.sample, 100, &chain);
+	unwinder_run(u, t.space, &t.sample, 100,
+		&chain); /* by compiled rules, where those are asked for */
 	if (chain.end != UNWIND_ROOT)
 		for (unsigned i = 0; i < chain.count; i++)
 			fprintf(stderr, "%s %s: %llx\n", name, engine,
@@ -149,6 +153,7 @@ static void a_dynamic_program(void **state)
 {
 	(void)state;
 	check("stop_in_leaf", "libunwind");
+	check("stop_in_leaf", "table");
 	check("stop_in_leaf", "libdw");
 }
 
@@ -157,6 +162,7 @@ static void functions_with_cleanups(void **state)
 {
 	(void)state;
 	check("stop_in_leaf_cleanup", "libunwind");
+	check("stop_in_leaf_cleanup", "table");
 	check("stop_in_leaf_cleanup", "libdw");
 }
 
@@ -165,6 +171,7 @@ static void a_static_program(void **state)
 {
 	(void)state;
 	check("stop_in_leaf_static", "libunwind");
+	check("stop_in_leaf_static", "table");
 	check("stop_in_leaf_static", "libdw");
 }
 
@@ -172,6 +179,7 @@ static void a_static_program_at_any_address(void **state)
 {
 	(void)state;
 	check("stop_in_leaf_static_pie", "libunwind");
+	check("stop_in_leaf_static_pie", "table");
 	check("stop_in_leaf_static_pie", "libdw");
 }
 
@@ -180,6 +188,7 @@ static void tables_in_debug_frame_alone(void **state)
 {
 	(void)state;
 	check("stop_in_leaf_debug_frame", "libunwind");
+	check("stop_in_leaf_debug_frame", "table");
 }
 
 /* No table covers them, but each sets its frame pointer up. */
@@ -187,6 +196,7 @@ static void frame_pointers_alone(void **state)
 {
 	(void)state;
 	check("stop_in_leaf_fp", "libunwind");
+	check("stop_in_leaf_fp", "table");
 	check("stop_in_leaf_fp", "libdw");
 }
 

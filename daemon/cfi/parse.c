@@ -1,131 +1,10 @@
-#include "daemon/unwind/cfi_parse.h"
+#include "daemon/cfi/parse.h"
 
 #include <string.h>
+#include "daemon/cfi/cursor.h"
 
 #define ENTRY_BYTES_MAX 65536
 #define NO_CIE_ID       0xffffffffu /* what marks a CIE in .debug_frame */
-
-/* How an address is written: the low half of a DW_EH_PE byte is the form, the high half what it is
- * relative to. */
-enum {
-	FORM_ABS = 0x00,
-	FORM_ULEB = 0x01,
-	FORM_U2 = 0x02,
-	FORM_U4 = 0x03,
-	FORM_U8 = 0x04,
-	FORM_SLEB = 0x09,
-	FORM_S2 = 0x0a,
-	FORM_S4 = 0x0b,
-	FORM_S8 = 0x0c
-};
-enum { REL_NONE = 0x00, REL_PC = 0x10 };
-
-/* A cursor over [at, end) of a view; ok goes false with the first read beyond and stays so. */
-struct reader {
-	const struct cfi_view *v;
-	uint64_t at, end;
-	bool ok;
-};
-
-static void take(struct reader *r, void *into, size_t len)
-{
-	if (!r->ok || len > r->end - r->at) {
-		r->ok = false;
-		memset(into, 0, len);
-		return;
-	}
-	memcpy(into, r->v->bytes + r->at, len);
-	r->at += len;
-}
-
-static uint8_t take_u8(struct reader *r)
-{
-	uint8_t x;
-
-	take(r, &x, sizeof(x));
-	return x;
-}
-
-static uint32_t take_u32(struct reader *r)
-{
-	uint32_t x;
-
-	take(r, &x, sizeof(x));
-	return x;
-}
-
-static void skip(struct reader *r, uint64_t len)
-{
-	if (!r->ok || len > r->end - r->at)
-		r->ok = false;
-	else
-		r->at += len;
-}
-
-static uint64_t take_uleb(struct reader *r)
-{
-	uint64_t x = 0;
-	unsigned shift = 0;
-	uint8_t byte;
-
-	do {
-		byte = take_u8(r);
-		if (shift < 64)
-			x |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while (r->ok && (byte & 0x80));
-	return x;
-}
-
-static int64_t take_sleb(struct reader *r)
-{
-	uint64_t x = 0;
-	unsigned shift = 0;
-	uint8_t byte;
-
-	do {
-		byte = take_u8(r);
-		if (shift < 64)
-			x |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while (r->ok && (byte & 0x80));
-	if (shift < 64 && (byte & 0x40))
-		x |= UINT64_MAX << shift;
-	return (int64_t)x;
-}
-
-/* A number of that form, not yet made relative to anything. */
-static uint64_t take_form(struct reader *r, uint8_t encoding)
-{
-	uint64_t u8 = 0;
-	uint32_t u4 = 0;
-	uint16_t u2 = 0;
-
-	switch (encoding & 0x0f) {
-	case FORM_ABS:
-	case FORM_U8:
-	case FORM_S8: take(r, &u8, 8); return u8;
-	case FORM_U4: take(r, &u4, 4); return u4;
-	case FORM_S4: take(r, &u4, 4); return (uint64_t)(int64_t)(int32_t)u4;
-	case FORM_U2: take(r, &u2, 2); return u2;
-	case FORM_S2: take(r, &u2, 2); return (uint64_t)(int64_t)(int16_t)u2;
-	case FORM_ULEB: return take_uleb(r);
-	case FORM_SLEB: return (uint64_t)take_sleb(r);
-	default: r->ok = false; return 0;
-	}
-}
-
-static uint64_t take_address(struct reader *r, uint8_t encoding)
-{
-	uint64_t vaddr = r->v->vaddr + r->at;
-	uint64_t x = take_form(r, encoding);
-
-	switch (encoding & 0xf0) {
-	case REL_NONE: return x;
-	case REL_PC: return vaddr + x;
-	default: r->ok = false; return 0;
-	}
-}
 
 bool cfi_entry_at(const struct cfi_view *v, uint64_t at, struct cfi_entry *ret)
 {
@@ -191,8 +70,8 @@ bool cfi_parse_cie(const struct cfi_view *v, uint64_t at, struct cfi_cie *ret)
 			return false;
 		letters[count] = (char)take_u8(&r);
 	} while (letters[count++] != '\0');
-	take_uleb(&r);
-	take_sleb(&r);
+	ret->code_align = take_uleb(&r);
+	ret->data_align = take_sleb(&r);
 	column = version == 1 ? take_u8(&r) : take_uleb(&r);
 	if (!r.ok || column != 16)
 		return false;

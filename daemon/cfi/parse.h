@@ -1,6 +1,7 @@
-/* The bytes of .eh_frame and .debug_frame entries, bounds-checked. Fuzzed. */
-#ifndef PFL_UNWIND_CFI_PARSE_H
-#define PFL_UNWIND_CFI_PARSE_H
+/* The bytes of .eh_frame and .debug_frame entries, bounds-checked: what reader and engine see in
+ * them is the same. Fuzzed. */
+#ifndef PFL_CFI_PARSE_H
+#define PFL_CFI_PARSE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,6 +27,8 @@ struct cfi_cie {
 	uint64_t at;
 	uint8_t encoding; /* of code addresses: DW_EH_PE_… */
 	bool signal, sized_augmentation;
+	uint64_t code_align;
+	int64_t data_align;
 	uint64_t program, program_end;
 };
 

@@ -1,0 +1,78 @@
+/* A module's unwind rules, compiled: one row of 8 bytes for each stretch of code with the same
+ * rule, sorted by address. Made by the reader, checked and mapped by the engine, kept on disk.
+ * Native layout: same machine, same build. */
+#ifndef PFL_CFI_TABLE_H
+#define PFL_CFI_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CFI_TABLE_MAGIC    0x31544650u /* "PFT1": another layout gets another number */
+#define CFI_TABLE_ROWS_MAX (8u << 20)  /* the largest browsers have some 4 million */
+
+/* What a rule is, in the low three bits of its code; a are the 16 bits above, b the 13 above those.
+ * Unless said otherwise: the return address is at CFA - 8, the caller's stack pointer is the CFA,
+ * and its rbp is at CFA - 8 * b, or unchanged when b is 0. */
+enum cfi_kind {
+	CFI_NONE,    /* no entry for this code */
+	CFI_ASK,     /* a rule that no code can say: for a library */
+	CFI_ROOT,    /* the outermost frame */
+	CFI_BY_SP,   /* CFA = rsp + 8 * a */
+	CFI_BY_BP,   /* CFA = rbp + 8 * a */
+	CFI_BY_SLOT, /* CFA = the word at rbp - 8 * a; caller's rbp: the word at rbp, if b */
+	CFI_IN_STUB, /* of a PLT: CFA = rsp + 8 * a, and 8 more where the low half byte of pc >= b
+		      */
+	CFI_SIGNAL,  /* the kernel's signal frame: rsp, rip and rbp at rsp + 160, 168, 120 */
+	CFI_KINDS
+};
+_Static_assert(CFI_KINDS == 8, "three bits");
+
+#define CFI_A_MAX 0xffffu
+#define CFI_B_MAX 0x1fffu
+
+static inline uint32_t cfi_code(enum cfi_kind kind, uint32_t a, uint32_t b)
+{
+	return (uint32_t)kind | a << 3 | b << 19;
+}
+
+static inline enum cfi_kind cfi_code_kind(uint32_t code)
+{
+	return (enum cfi_kind)(code & 7);
+}
+
+static inline uint64_t cfi_code_a(uint32_t code)
+{
+	return (code >> 3) & CFI_A_MAX;
+}
+
+static inline uint64_t cfi_code_b(uint32_t code)
+{
+	return code >> 19;
+}
+
+/* Then row_count u32 offsets from base, ascending, the first 0; then as many codes. The last row is
+ * CFI_NONE and has no end. */
+struct cfi_table_head {
+	uint32_t magic;
+	uint32_t row_count;
+	uint64_t base;  /* vaddr */
+	uint64_t bytes; /* of the whole */
+	uint64_t sum;   /* hash_bytes() of what follows the head */
+};
+_Static_assert(sizeof(struct cfi_table_head) == 32, "layout");
+
+/* A checked one, in a mapping that is munmap()ed by whoever owns it. */
+struct cfi_table {
+	const void *map;
+	size_t bytes;
+	uint64_t base;
+	uint32_t count; /* at least 1 */
+	const uint32_t *starts, *codes;
+};
+
+/* -EBADMSG: not a table. ret points into data. Fuzzed. */
+int cfi_table_check(const void *data, size_t bytes, struct cfi_table *ret);
+/* The code of the rule for vaddr. */
+uint32_t cfi_table_find(const struct cfi_table *t, uint64_t vaddr);
+
+#endif

@@ -1,0 +1,112 @@
+#include "daemon/symbol/tables.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include "base/log.h"
+#include "base/queue.h"
+#include "daemon/cfi/table.h"
+#include "daemon/symbol/names.h"
+
+#define QUEUE_LENGTH 4096 /* as many as there are modules at most */
+
+struct tables {
+	struct names *names;
+	struct queue *queue; /* of modules, a reference each; the last item is the tables itself */
+	pthread_t thread;
+	bool lives;
+	atomic_bool stopping;
+	atomic_ullong made, failed, bytes;
+};
+
+static void make_one(struct tables *t, struct module *m)
+{
+	struct cfi_table *table = NULL;
+	int r = names_unwind_table(t->names, m, &table);
+
+	if (r == 0) {
+		atomic_fetch_add(&t->made, 1);
+		atomic_fetch_add(&t->bytes, table->bytes);
+		log_debug("%s: %u unwind rules", m->path, table->count);
+		module_set_table(m, table);
+		return;
+	}
+	if (r == -ENODATA) /* nothing to compile: stepping goes by frame pointers there */
+		return;
+	atomic_fetch_add(&t->failed, 1);
+	log_info("%s: its unwind rules are looked up one by one, which takes longer: %s", m->path,
+		r == -EIO ? "the reader died over them" : strerror(-r));
+}
+
+static void *tables_main(void *arg)
+{
+	struct tables *t = arg;
+	struct pollfd p = {.fd = queue_fd(t->queue), .events = POLLIN};
+	void *item;
+
+	for (;;) {
+		while ((item = queue_pop(t->queue))) {
+			if (item == t)
+				return NULL;
+			if (!atomic_load(&t->stopping))
+				make_one(t, item);
+			module_unref(item);
+		}
+		(void)poll(&p, 1, -1);
+	}
+}
+
+int tables_new(struct names *names, struct tables **ret_tables)
+{
+	AUTO(tables_free_auto) struct tables *t = calloc(1, sizeof(*t));
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	t->names = names;
+	r = queue_new(QUEUE_LENGTH, &t->queue);
+	if (r < 0)
+		return r;
+	r = -pthread_create(&t->thread, NULL, tables_main, t);
+	if (r < 0)
+		return r;
+	t->lives = true;
+	*ret_tables = MOVE(t);
+	return 0;
+}
+
+void tables_free(struct tables *t)
+{
+	void *item;
+
+	if (!t)
+		return;
+	atomic_store(&t->stopping, true);
+	while (t->lives && queue_push(t->queue, t) == -EAGAIN)
+		(void)poll(NULL, 0, 1); /* what is in it goes quickly now */
+	if (t->lives)
+		pthread_join(t->thread, NULL);
+	while (t->queue && (item = queue_pop(t->queue)))
+		if (item != t)
+			module_unref(item);
+	queue_free(t->queue);
+	free(t);
+}
+
+void tables_want(struct tables *t, struct module *m)
+{
+	if (m->fd < 0 || m->error != 0 || !module_claim_table(m))
+		return;
+	module_ref(m);
+	if (queue_push(t->queue, m) == -EAGAIN)
+		module_unref(m); /* so it stays as it is: slower, but right */
+}
+
+void tables_get_stats(struct tables *t, struct tables_stats *ret_stats)
+{
+	ret_stats->made = atomic_load(&t->made);
+	ret_stats->failed = atomic_load(&t->failed);
+	ret_stats->bytes = atomic_load(&t->bytes);
+}

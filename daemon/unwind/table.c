@@ -1,0 +1,390 @@
+/* Compiled unwind rules: a frame is one look-up by its address and one or two words of the stack.
+ * What no compiled rule can say, and modules that have none yet, are left to a stepper for that
+ * frame. Of the registers pc, sp and rbp alone are followed: where another one turns out to be
+ * needed, or rbp when it was not copied, the whole stack is walked again by the stepper. */
+#include "daemon/unwind/walk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/io.h"
+#include "base/map.h"
+#include "daemon/cfi/table.h"
+#include "daemon/unwind/code.h"
+
+#define WAYS     4u
+#define SETS     8192u /* 512 KiB of cache */
+#define TAGS_MAX 0xffffu
+#define ADDR_MAX (UINT64_C(1) << 48)
+
+#define FOLLOWED ((1u << DWREG_RIP) | (1u << DWREG_RSP) | (1u << DWREG_RBP))
+
+/* key: the address, and above it the tag of its space; 0: free. */
+struct entry {
+	uint64_t key;
+	uint32_t code;
+	uint32_t unused;
+};
+
+/* A line of the processor's cache. */
+struct set {
+	_Alignas(64) struct entry ways[WAYS];
+};
+
+/* Rules by address. A space has a tag for as long as its addresses lead to the same code: when they
+ * may not any more it gets another one, and what was cached under the old is not found again. */
+struct table_walker {
+	struct set *sets;
+	struct map *tags; /* space -> its code generation << 16 | tag */
+	uint64_t next_tag;
+	const struct space *space; /* of the present walk */
+	uint64_t generation, tag;
+	unsigned turn; /* which way of a set is given up next */
+	void (*want)(void *arg, struct module *m);
+	void *arg;
+	struct table_stats stats;
+};
+
+int table_walker_new(struct table_walker **ret_walker)
+{
+	struct table_walker *t = calloc(1, sizeof(*t));
+	int r = -ENOMEM;
+
+	if (!t)
+		return -ENOMEM;
+	t->next_tag = 1;
+	t->sets = aligned_alloc(sizeof(*t->sets), SETS * sizeof(*t->sets));
+	if (t->sets)
+		r = map_new(64, &t->tags);
+	if (r < 0) {
+		table_walker_free(t);
+		return r;
+	}
+	memset(t->sets, 0, SETS * sizeof(*t->sets));
+	*ret_walker = t;
+	return 0;
+}
+
+void table_walker_free(struct table_walker *t)
+{
+	if (!t)
+		return;
+	map_free(t->tags);
+	free(t->sets);
+	free(t);
+}
+
+void table_walker_ask(struct table_walker *t, void (*want)(void *arg, struct module *m), void *arg)
+{
+	t->want = want;
+	t->arg = arg;
+}
+
+void table_walker_forget(struct table_walker *t, const struct space *s)
+{
+	map_remove(t->tags, (uintptr_t)s, NULL);
+	if (t->space == s)
+		t->space = NULL;
+}
+
+const struct table_stats *table_walker_stats(const struct table_walker *t)
+{
+	return &t->stats;
+}
+
+/* All tags were given out once: starts over with nothing cached. */
+static bool start_over(struct table_walker *t)
+{
+	struct map *fresh;
+
+	if (map_new(64, &fresh) < 0)
+		return false;
+	map_free(t->tags);
+	t->tags = fresh;
+	memset(t->sets, 0, SETS * sizeof(*t->sets));
+	t->next_tag = 1;
+	return true;
+}
+
+/* The tag of the space as it is now. False: no memory for one. */
+static bool use_space(struct table_walker *t, const struct space *s)
+{
+	uint64_t generation = space_code_generation(s), known;
+
+	if (t->space == s && t->generation == generation)
+		return true;
+	t->space = NULL;
+	if (map_get(t->tags, (uintptr_t)s, &known) &&
+		known >> 16 == (generation & (UINT64_MAX >> 16))) {
+		t->tag = known & TAGS_MAX;
+	} else {
+		if (t->next_tag > TAGS_MAX && !start_over(t))
+			return false;
+		t->tag = t->next_tag++;
+		if (map_set(t->tags, (uintptr_t)s, generation << 16 | t->tag) < 0)
+			return false;
+	}
+	t->space = s;
+	t->generation = generation;
+	return true;
+}
+
+static struct set *set_of(struct table_walker *t, uint64_t key)
+{
+	return &t->sets[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 51];
+}
+_Static_assert(SETS == 1u << (64 - 51), "the shift above");
+
+/* Sets end as it is to be when nothing leads on from code without rules. False: no code there. */
+static bool find_slowly(struct table_walker *t, struct walk *w, uint64_t addr, uint32_t *ret_code)
+{
+	struct range *r = space_find(w->space, addr);
+	struct module *m = r ? space_module(w->space, r) : NULL;
+	const struct cfi_table *table;
+	uint64_t key = t->tag << 48 | addr, vaddr;
+	struct entry *e;
+
+	w->end = r ? UNWIND_NO_CFI : UNWIND_NO_MODULE;
+	*ret_code = CFI_NONE;
+	if (!m || m->error == -ENOEXEC)
+		return r != NULL;
+	if (m->error != 0) {
+		w->end = UNWIND_UNREADABLE;
+		return true;
+	}
+	if (!range_vaddr(r, addr, &vaddr))
+		return true;
+	table = module_table(m);
+	if (!table) {
+		if (t->want)
+			t->want(t->arg, m);
+		*ret_code = CFI_ASK;
+		return true;
+	}
+	*ret_code = cfi_table_find(table, vaddr);
+	if (addr < ADDR_MAX) {
+		e = &set_of(t, key)->ways[t->turn++ % WAYS];
+		e->key = key;
+		e->code = *ret_code;
+	}
+	return true;
+}
+
+static inline bool find(struct table_walker *t, struct walk *w, uint64_t addr, uint32_t *ret_code)
+{
+	uint64_t key = t->tag << 48 | addr;
+	const struct set *s = set_of(t, key);
+
+	if (addr < ADDR_MAX)
+		for (unsigned i = 0; i < WAYS; i++)
+			if (s->ways[i].key == key) {
+				*ret_code = s->ways[i].code;
+				return true;
+			}
+	return find_slowly(t, w, addr, ret_code);
+}
+
+static inline bool read_stack(struct walk *w, uint64_t addr, uint64_t *ret_word)
+{
+	uint64_t into = addr - w->stack_start, bytes = w->stack_end - w->stack_start;
+
+	if (into < bytes && bytes - into >= sizeof(*ret_word)) {
+		memcpy(ret_word, w->stack + into, sizeof(*ret_word));
+		return true;
+	}
+	return walk_read(w, addr, ret_word);
+}
+
+static enum step cannot_read(const struct walk *w)
+{
+	/* Past the copy it is the same for everybody. Elsewhere a stepper knows more. */
+	return w->end == UNWIND_STACK_CUT ? STEP_END : STEP_AGAIN;
+}
+
+static void lose_bp(struct walk *w)
+{
+	w->regs.known &= ~(1u << DWREG_RBP);
+}
+
+/* In the epilogue of the innermost function rbp may have its caller's value again, while its slot
+ * is below sp, where nothing was copied. */
+static bool is_popped(struct walk *w, uint64_t slot)
+{
+	struct range *r;
+	uint64_t vaddr;
+
+	if (!w->exact || w->past_signal || slot >= w->stack_start)
+		return false;
+	r = space_find(w->space, walk_pc(w));
+	return r && range_vaddr(r, walk_pc(w), &vaddr) && code_is_epilogue(r->module, vaddr);
+}
+
+static inline enum step go_to_caller(struct walk *w, uint64_t pc, uint64_t cfa, bool signal)
+{
+	if (pc == 0) {
+		w->end = UNWIND_ROOT;
+		return STEP_END;
+	}
+	w->regs.value[DWREG_RIP] = pc;
+	w->regs.value[DWREG_RSP] = cfa;
+	w->regs.known &= FOLLOWED;
+	w->exact = signal;
+	w->from_signal = signal;
+	w->past_signal |= signal;
+	return STEP_ON;
+}
+
+/* The CFA is known: the rest of the usual rule. slot is where rbp is; 0: unchanged. */
+static inline enum step step_to(struct walk *w, uint64_t cfa, uint64_t slot)
+{
+	uint64_t pc, bp;
+
+	if (!read_stack(w, cfa - 8, &pc))
+		return cannot_read(w);
+	if (slot != 0) {
+		if (read_stack(w, slot, &bp))
+			w->regs.value[DWREG_RBP] = bp;
+		else if (!is_popped(w, slot))
+			lose_bp(w);
+	}
+	return go_to_caller(w, pc, cfa, false);
+}
+
+static enum step step_by_slot(struct walk *w, uint32_t code)
+{
+	uint64_t bp = w->regs.value[DWREG_RBP], cfa;
+
+	if (!read_stack(w, bp - 8 * cfi_code_a(code), &cfa))
+		return cannot_read(w);
+	return step_to(w, cfa, cfi_code_b(code) ? bp : 0);
+}
+
+static enum step step_by_signal(struct walk *w)
+{
+	uint64_t frame = w->regs.value[DWREG_RSP], sp, pc, bp;
+
+	if (!read_stack(w, frame + 160, &sp) || !read_stack(w, frame + 168, &pc))
+		return cannot_read(w);
+	if (pc == walk_pc(w) && sp == frame) {
+		w->end = UNWIND_NO_PROGRESS;
+		return STEP_END;
+	}
+	if (read_stack(w, frame + 120, &bp))
+		regs_set(&w->regs, DWREG_RBP, bp);
+	else
+		lose_bp(w);
+	return go_to_caller(w, pc, sp, true);
+}
+
+static bool has_all(const struct walk *w)
+{
+	return w->regs.known == (1u << DWREG_COUNT) - 1;
+}
+
+static enum step step_without_rules(struct walk *w, enum unwind_how *ret_how)
+{
+	*ret_how = UNWIND_BY_FP;
+	if (!regs_known(&w->regs, DWREG_RBP))
+		return STEP_AGAIN;
+	return step_without_cfi(w);
+}
+
+static enum step step_by_stepper(
+	struct table_walker *t, struct stepper *st, struct walk *w, enum unwind_how *ret_how)
+{
+	bool all = has_all(w);
+	enum step step;
+
+	t->stats.asked++;
+	stepper_begin(st, w);
+	step = stepper_step(st);
+	if (step == STEP_NO_CFI)
+		return step_without_rules(w, ret_how);
+	if (step == STEP_ON)
+		stepper_fetch_bp(st);
+	else if (w->end != UNWIND_ROOT && !all)
+		return STEP_AGAIN;
+	return step;
+}
+
+static inline enum step step_by_code(struct table_walker *t, struct stepper *st, struct walk *w,
+	uint32_t code, enum unwind_how *ret_how)
+{
+	enum cfi_kind kind = cfi_code_kind(code);
+	uint64_t a = 8 * cfi_code_a(code), b = cfi_code_b(code), cfa;
+
+	*ret_how = UNWIND_BY_CFI;
+	if (__builtin_expect(kind == CFI_BY_SP, 1)) {
+		cfa = w->regs.value[DWREG_RSP] + a;
+		return step_to(w, cfa, b ? cfa - 8 * b : 0);
+	}
+	if ((kind == CFI_BY_BP || kind == CFI_BY_SLOT) && !regs_known(&w->regs, DWREG_RBP))
+		return STEP_AGAIN;
+	switch (kind) {
+	case CFI_BY_BP:
+		cfa = w->regs.value[DWREG_RBP] + a;
+		return step_to(w, cfa, b ? cfa - 8 * b : 0);
+	case CFI_BY_SLOT: return step_by_slot(w, code);
+	case CFI_IN_STUB:
+		return step_to(w, w->regs.value[DWREG_RSP] + a + ((walk_pc(w) & 15) >= b) * 8u, 0);
+	case CFI_SIGNAL: return step_by_signal(w);
+	case CFI_ROOT: w->end = UNWIND_ROOT; return STEP_END;
+	case CFI_NONE: return step_without_rules(w, ret_how);
+	default: return step_by_stepper(t, st, w, ret_how);
+	}
+}
+
+/* What was found last in the way of code set end; a rule from the cache did not. */
+static inline bool find_next(
+	struct table_walker *t, struct walk *w, uint64_t callee_sp, uint32_t *ret_code)
+{
+	if (!w->from_signal && w->regs.value[DWREG_RSP] <= callee_sp) {
+		w->end = UNWIND_NO_PROGRESS;
+		return false;
+	}
+	w->end = UNWIND_NO_CFI;
+	return find(t, w, walk_lookup_pc(w), ret_code);
+}
+
+bool table_walker_run(struct table_walker *t, struct stepper *st, struct walk *w,
+	unsigned max_frames, struct unwind_chain *chain)
+{
+	uint64_t begin_ns = 0;
+	enum unwind_how how;
+	enum step step;
+	uint32_t code;
+
+	t->stats.walks++;
+	if (!use_space(t, w->space))
+		return false;
+	w->end = UNWIND_NO_CFI;
+	if (!find(t, w, walk_lookup_pc(w), &code)) {
+		chain->end = w->end;
+		return true;
+	}
+	for (unsigned i = 1;; i++) {
+		uint64_t sp = w->regs.value[DWREG_RSP];
+		uint64_t pc = walk_pc(w);
+
+		step = step_by_code(t, st, w, code, &how);
+		if (step == STEP_AGAIN) {
+			t->stats.again++;
+			return false;
+		}
+		if (step != STEP_ON || !find_next(t, w, sp, &code))
+			break;
+		if (w->from_signal) /* the handler returns to its trampoline's first instruction */
+			chain->addrs[chain->count - 1] = pc;
+		if (chain->count >= max_frames) {
+			w->end = UNWIND_MAX_FRAMES;
+			break;
+		}
+		chain_push(chain, walk_lookup_pc(w), w->regs.value[DWREG_RSP], how);
+		if (i % WALK_FRAMES_A_CHECK == 0 && walk_is_late(&begin_ns)) {
+			w->end = UNWIND_ERROR;
+			break;
+		}
+	}
+	chain->end = w->end;
+	return true;
+}
