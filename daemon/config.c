@@ -138,7 +138,7 @@ void config_defaults(struct config *c, bool as_root)
 		.max_freq_hz = 10000,
 		.stack_bytes = 16384,
 		.max_frames = 512,
-		.unwinder = "libunwind",
+		.unwinder = "table",
 		.log_entries = 1 << 20,
 		.import_bytes = GIB,
 		.max_nodes = 1 << 20,

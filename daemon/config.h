@@ -32,7 +32,7 @@ struct config {
 	uint64_t max_duration_ns; /* 0: none */
 	unsigned stack_bytes;     /* 16384 */
 	unsigned max_frames;      /* 512 */
-	char unwinder[16];        /* libunwind, table; libdw: hidden, for comparison */
+	char unwinder[16];        /* table; libunwind, libdw: hidden, for comparison */
 	uint64_t ring_bytes;      /* per CPU and session; 0: by rate */
 	uint64_t log_entries;     /* sample log of a session */
 	uint64_t import_bytes;    /* the largest perf.data file; 0: none */
