@@ -44,7 +44,7 @@ class Daemon:
         self.sock = os.path.join(self.run, "profiled.sock")
         self.process = subprocess.Popen(
             [os.path.join(build, "profiled"), "--runtime-dir", self.run, "--state-dir", os.path.join(folder, "state"),
-             "--listen", "off", "--log-level", "warning"])
+             "--listen", "off", "--log-level", "warning", "--set", "sessions.cpu_percent=100"])
         for _ in range(100):
             try:
                 self.call("GET", "/readyz", plain=True)

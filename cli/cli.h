@@ -35,7 +35,7 @@ int cmd_open(struct cli *cli, int argc, char **argv);
 
 /* Options of start and record; more of a command's own may follow in its list. */
 #define REQUEST_SHORT   "p:e:F:d:"
-#define REQUEST_OPTIONS 15
+#define REQUEST_OPTIONS 17
 extern const struct option request_options[REQUEST_OPTIONS];
 /* Takes one option into body. False: none of these. *ret_bad: it was, but of nonsense value (said
  * so). */

@@ -17,6 +17,8 @@ enum {
 	OPT_UNWIND,
 	OPT_STACK,
 	OPT_FRAMES,
+	OPT_CPU,
+	OPT_MEMORY,
 	OPT_NAME
 };
 
@@ -35,6 +37,8 @@ const struct option request_options[REQUEST_OPTIONS] = {
 	{"unwind", required_argument, NULL, OPT_UNWIND},
 	{"stack-bytes", required_argument, NULL, OPT_STACK},
 	{"max-frames", required_argument, NULL, OPT_FRAMES},
+	{"cpu-percent", required_argument, NULL, OPT_CPU},
+	{"memory-mib", required_argument, NULL, OPT_MEMORY},
 	{"name", required_argument, NULL, OPT_NAME},
 };
 
@@ -49,6 +53,21 @@ static bool put_number(cJSON *body, const char *key, const char *value, uint64_t
 	}
 	cJSON_DeleteItemFromObjectCaseSensitive(body, key);
 	cJSON_AddNumberToObject(body, key, (double)n);
+	return true;
+}
+
+static bool put_percent(cJSON *body, const char *value, bool *ret_bad)
+{
+	char *end;
+	double percent = strtod(value, &end);
+
+	if (end == value || *end || !(percent > 0 && percent <= 100)) {
+		usage_error("\"%s\" is no number above 0 and up to 100", value);
+		*ret_bad = true;
+		return true;
+	}
+	cJSON_DeleteItemFromObjectCaseSensitive(body, "cpu_percent");
+	cJSON_AddNumberToObject(body, "cpu_percent", percent);
 	return true;
 }
 
@@ -124,6 +143,8 @@ bool request_option(cJSON *body, int option, const char *value, bool *ret_bad)
 	case OPT_UNWIND: return put_text(body, "unwind", value);
 	case OPT_STACK: return put_number(body, "stack_bytes", value, 65528, ret_bad);
 	case OPT_FRAMES: return put_number(body, "max_frames", value, 4096, ret_bad);
+	case OPT_CPU: return put_percent(body, value, ret_bad);
+	case OPT_MEMORY: return put_number(body, "memory_mib", value, 1 << 20, ret_bad);
 	case OPT_NAME: return put_text(body, "name", value);
 	default: return false;
 	}

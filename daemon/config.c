@@ -34,6 +34,7 @@ enum kind {
 	KIND_BYTES, /* uint64_t */
 	KIND_BYTES32,
 	KIND_TIME,
+	KIND_PERCENT, /* double */
 };
 
 struct setting {
@@ -70,6 +71,8 @@ static const struct setting settings[] = {
 	{"sessions", "import_bytes", KIND_BYTES, FIELD(import_bytes), MIB, 1024 * GIB,
 		.zero = true},
 	{"sessions", "max_nodes", KIND_COUNT64, FIELD(max_nodes), 1024, 1 << 26},
+	{"sessions", "cpu_percent", KIND_PERCENT, FIELD(cpu_percent)},
+	{"sessions", "memory_mib", KIND_COUNT, FIELD(memory_mib), 8, 1 << 20},
 	{"store", "max_bytes", KIND_BYTES, FIELD(store_max_bytes), MIB, 1024 * GIB},
 	{"store", "max_age", KIND_TIME, FIELD(store_max_age_ns), 60 * SECOND_NS, 3650 * DAY_NS},
 	{"store", "free_floor", KIND_BYTES, FIELD(store_free_floor_bytes), MIB, 1024 * GIB,
@@ -142,6 +145,8 @@ void config_defaults(struct config *c, bool as_root)
 		.log_entries = 1 << 20,
 		.import_bytes = GIB,
 		.max_nodes = 1 << 20,
+		.cpu_percent = 1,
+		.memory_mib = 128,
 		.store_max_bytes = GIB,
 		.store_max_age_ns = 30 * DAY_NS,
 		.store_free_floor_bytes = 256 * MIB,
@@ -243,6 +248,21 @@ static int set_unwinder(void *field, size_t bytes, const char *value, struct buf
 	return set_text(field, bytes, value, why);
 }
 
+static int set_percent(double *field, const char *value, struct buf *why)
+{
+	bool fine = value[strspn(value, "0123456789.")] == 0;
+	char *end = NULL;
+	double percent = fine ? strtod(value, &end) : 0;
+
+	if (!fine || end == value || *end || percent < CONFIG_PERCENT_MIN || percent > 100) {
+		buf_printf(why, "is '%s', but has to be a number from %g to 100", value,
+			CONFIG_PERCENT_MIN);
+		return -EINVAL;
+	}
+	*field = percent;
+	return 0;
+}
+
 static void say_value(struct buf *out, enum kind kind, uint64_t value)
 {
 	static const char units[] = {0, 'k', 'M', 'G'};
@@ -325,6 +345,7 @@ static int set_field(struct config *c, const struct setting *s, const char *valu
 	case KIND_BOOL: return set_bool(field, value, why);
 	case KIND_HOSTS: return set_hosts(field, s->bytes, value, why);
 	case KIND_UNWINDER: return set_unwinder(field, s->bytes, value, why);
+	case KIND_PERCENT: return set_percent(field, value, why);
 	case KIND_COUNT:
 	case KIND_COUNT64:
 	case KIND_BYTES:

@@ -37,6 +37,8 @@ struct config {
 	uint64_t log_entries;     /* sample log of a session */
 	uint64_t import_bytes;    /* the largest perf.data file; 0: none */
 	uint64_t max_nodes;
+	double cpu_percent;  /* of the machine, of all sessions together, and of each: 1 */
+	unsigned memory_mib; /* the same of trees and logs: 128 */
 	/* [store] */
 	uint64_t store_max_bytes, store_max_age_ns, store_free_floor_bytes;
 	uint64_t save_interval_ns; /* 30 s, at most 60 s */
@@ -46,7 +48,8 @@ struct config {
 	uint64_t names_cache_bytes;
 };
 
-#define CONFIG_FILE_MAX ((size_t)64 << 10) /* bytes of the file; more is refused */
+#define CONFIG_PERCENT_MIN 0.01
+#define CONFIG_FILE_MAX    ((size_t)64 << 10) /* bytes of the file; more is refused */
 
 /* as_root false: directories of the calling user, from the environment. Those that a service
  * manager made ($RUNTIME_DIRECTORY, $STATE_DIRECTORY) go before either. */

@@ -67,6 +67,8 @@ static void sessions_config_json(const struct config *c, struct buf *into)
 	json_u64(into, "log_entries", c->log_entries);
 	json_u64(into, "max_nodes", c->max_nodes);
 	json_u64(into, "import_bytes", c->import_bytes);
+	json_double(into, "cpu_percent", c->cpu_percent);
+	json_u64(into, "memory_mib", c->memory_mib);
 	json_end(into, '}');
 }
 

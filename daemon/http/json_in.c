@@ -17,6 +17,7 @@
 #define DURATION_S_MAX  (10ULL * 365 * 24 * 3600)
 #define STACK_BYTES_MAX 65528 /* what the kernel copies at most */
 #define FRAMES_MAX      4096
+#define MEMORY_MIB_MAX  (1 << 20)
 
 AUTO_FREE_FN(cJSON, cJSON_Delete)
 
@@ -273,6 +274,25 @@ static int read_max_frames(struct reading *in, const cJSON *value)
 	return r;
 }
 
+static int read_cpu_percent(struct reading *in, const cJSON *value)
+{
+	double percent = value->valuedouble;
+
+	if (!cJSON_IsNumber(value) || !(percent >= CONFIG_PERCENT_MIN && percent <= 100))
+		return refuse(in, value, "a number from 0.01 to 100");
+	in->session->cpu_percent = percent;
+	return 0;
+}
+
+static int read_memory(struct reading *in, const cJSON *value)
+{
+	uint64_t mib = 0;
+	int r = read_integer(in, value, 1, MEMORY_MIB_MAX, &mib);
+
+	in->session->memory_mib = (uint32_t)mib;
+	return r;
+}
+
 static int read_name(struct reading *in, const cJSON *value)
 {
 	return read_text(in, value, in->session->name, sizeof(in->session->name));
@@ -299,6 +319,8 @@ static const struct field session_fields[] = {
 	{"unwind", read_unwind},
 	{"stack_bytes", read_stack_bytes},
 	{"max_frames", read_max_frames},
+	{"cpu_percent", read_cpu_percent},
+	{"memory_mib", read_memory},
 	{"name", read_name},
 	{"unwinder", read_unwinder},
 	{NULL, NULL},

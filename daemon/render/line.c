@@ -41,6 +41,8 @@ void render_ledger_line(const struct profile *p, struct buf *into)
 	add_count(into, l->throttled, "times throttled", false);
 	add_count(into, l->truncated, "truncated", true);
 	add_count(into, l->depth_cut, "cut in depth", false);
+	add_count(into, l->budget_steps,
+		l->budget_steps == 1 ? "step for its budget" : "steps for its budget", false);
 	if (whole >= 0)
 		buf_printf(into, " · whole stacks %d.%d %%", whole / 10, whole % 10);
 }

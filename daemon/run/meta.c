@@ -87,8 +87,9 @@ static void options_json(const struct session *s, struct buf *b)
 	buf_printf(b, ",\"duration_s\":%.9g", (double)r->duration_ns / 1e9);
 	buf_printf(b, ",\"kernel\":%s", c->kernel ? "true" : "false");
 	buf_printf(b, ",\"unwind\":\"%s\"", c->stack == STACK_FP ? "fp" : "dwarf");
-	buf_printf(b, ",\"stack_bytes\":%u,\"max_frames\":%u}",
+	buf_printf(b, ",\"stack_bytes\":%u,\"max_frames\":%u",
 		c->stack == STACK_FP ? 0 : c->stack_bytes, r->max_frames);
+	buf_printf(b, ",\"cpu_percent\":%.9g,\"memory_mib\":%u}", r->cpu_percent, r->memory_mib);
 }
 
 static uint32_t take_text(struct profile *p, struct buf *b)

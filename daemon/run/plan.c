@@ -163,6 +163,25 @@ static void plan_deep(struct session_plan *p)
 	c->events[c->event_count++].deep = true;
 }
 
+static int plan_budget(const struct config *config, struct session_plan *p, struct buf *message)
+{
+	struct session_request *q = &p->request;
+
+	if (!q->cpu_percent)
+		q->cpu_percent = config->cpu_percent;
+	if (!q->memory_mib)
+		q->memory_mib = config->memory_mib;
+	if (q->cpu_percent > config->cpu_percent)
+		buf_printf(message, "cpu_percent is over the configured limit of %.9g",
+			config->cpu_percent);
+	else if (q->memory_mib > config->memory_mib)
+		buf_printf(message, "memory_mib is over the configured limit of %u",
+			config->memory_mib);
+	else
+		return RUN_OK;
+	return RUN_BAD_REQUEST;
+}
+
 static int plan_duration(const struct config *config, struct session_plan *p, struct buf *message)
 {
 	struct session_request *q = &p->request;
@@ -394,6 +413,8 @@ int plan_make(struct broker *b, const struct config *config, const struct host *
 		r = plan_stack(config, p, message);
 	if (r == RUN_OK)
 		r = plan_duration(config, p, message);
+	if (r == RUN_OK)
+		r = plan_budget(config, p, message);
 	if (r == RUN_OK)
 		r = plan_target(b, host, who, p, message);
 	if (r == RUN_OK) {

@@ -48,6 +48,8 @@ struct session_request {
 	char unwinder[16];        /* "": as configured */
 	uint32_t stack_bytes;     /* 0: as configured */
 	uint32_t max_frames;      /* 0: as configured */
+	double cpu_percent;       /* of the machine; 0: as configured, and never more */
+	uint32_t memory_mib;      /* the same of tree and log */
 	char name[128];           /* UTF-8 */
 };
 void session_request_defaults(struct session_request *r);

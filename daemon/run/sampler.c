@@ -11,6 +11,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/queue.h"
+#include "daemon/run/thrift.h"
 #include "daemon/symbol/sigbus.h"
 #include "daemon/symbol/tables.h"
 
@@ -217,6 +218,7 @@ static void refresh_all(struct sampler *s)
 		else
 			session_adapt(&s->env, x);
 	}
+	thrift_look(&s->env, s->sessions, s->count);
 }
 
 static void add_table_stats(const struct sampler *s, struct run_stats *live)

@@ -397,6 +397,7 @@ void session_round(struct session_env *env, struct session *s)
 bool session_due(struct session_env *env, struct session *s, const char **ret_why)
 {
 	uint64_t now = time_mono_ns(), duration = s->plan.request.duration_ns;
+	uint64_t before = thread_cpu_ns();
 	int r = capture_refresh(s->capture);
 
 	if (r < 0)
@@ -406,6 +407,7 @@ bool session_due(struct session_env *env, struct session *s, const char **ret_wh
 		s->swept_ns = now;
 		processes_sweep(s->processes);
 	}
+	s->cpu_ns += thread_cpu_ns() - before;
 	if (duration && now - s->started_ns >= duration) {
 		*ret_why = "duration";
 		return true;
@@ -533,6 +535,11 @@ int session_start(struct session_env *env, uint64_t id, struct session_plan *pla
 		return error_of(r);
 	s->started_ns = s->swept_ns = time_mono_ns();
 	s->started_wall_ns = time_wall_ns();
+	s->asked_hz = s->plan.capture.freq_hz;
+	s->asked_period = s->plan.capture.period;
+	budget_init(&s->budget, s->started_ns);
+	s->memory.max_nodes = s->memory.nodes_wanted = (uint32_t)env->config->max_nodes;
+	s->memory.log_entries = s->memory.log_wanted = (uint32_t)env->config->log_entries;
 	*ret_session = MOVE(s);
 	return RUN_OK;
 }
@@ -611,13 +618,12 @@ void session_end(
 	let_go(s);
 }
 
-/* Between two rounds: what an earlier change has left behind is read first. */
-static int change_capture(struct session_env *env, struct session *s,
+int session_recapture(struct session_env *env, struct session *s,
 	const struct capture_options *options, struct buf *message)
 {
 	int r;
 
-	session_round(env, s);
+	session_round(env, s); /* what an earlier change has left behind */
 	r = capture_change(s->capture, options, message);
 	if (r < 0)
 		return r;
@@ -637,7 +643,7 @@ void session_adapt(struct session_env *env, struct session *s)
 		return;
 	options.stack_bytes = s->copysize.bytes;
 	options.event_count = s->plan.request.event_count + s->copysize.deep;
-	r = change_capture(env, s, &options, &message);
+	r = session_recapture(env, s, &options, &message);
 	if (r == 0) {
 		log_debug("session %llu: copies %u bytes of each stack%s",
 			(unsigned long long)s->id, options.stack_bytes,
@@ -662,9 +668,14 @@ int session_change(struct session_env *env, struct session *s, uint64_t freq_hz,
 	}
 	if (kernel >= 0)
 		options.kernel = kernel;
-	r = change_capture(env, s, &options, message);
+	r = session_recapture(env, s, &options, message);
 	if (r < 0)
 		return error_of(r);
+	if (freq_hz) {
+		s->asked_hz = freq_hz;
+		s->asked_period = 0;
+		budget_restart(&s->budget, time_mono_ns());
+	}
 	buf_printf(&s->warnings, "after %.1f s: %llu Hz, kernel %s\n",
 		(double)(time_mono_ns() - s->started_ns) / 1e9,
 		(unsigned long long)s->plan.capture.freq_hz, s->plan.capture.kernel ? "on" : "off");

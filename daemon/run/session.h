@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include "base/buf.h"
 #include "daemon/config.h"
+#include "daemon/run/budget.h"
 #include "daemon/run/copysize.h"
 #include "daemon/run/process.h"
 #include "daemon/run/run.h"
@@ -63,6 +64,10 @@ struct session {
 	bool ready;             /* its rings asked for a round */
 	bool has_jit;           /* some frame is code without a file */
 	uint64_t swept_ns;
+	struct budget budget;
+	struct budget_memory memory;
+	uint64_t asked_hz, asked_period; /* what level 0 of the budget is */
+	bool at_the_bottom;              /* it was said that it cannot cost less */
 
 	bool recorded;     /* out of a recording: has no capture */
 	bool other_kernel; /* and that was not made under the kernel that runs here */
@@ -101,6 +106,10 @@ void session_end(
  * all goes on as before. */
 int session_change(struct session_env *env, struct session *s, uint64_t freq_hz, int kernel,
 	struct buf *message);
+
+/* Between two rounds: other options of the same events, as capture_change(). */
+int session_recapture(struct session_env *env, struct session *s,
+	const struct capture_options *options, struct buf *message);
 
 /* meta and ledger as of now, no tree. */
 int session_head(struct session *s, struct profile **ret_head);

@@ -389,6 +389,7 @@ void capture_get_stats(struct capture *c, struct capture_stats *ret_stats)
 	s->fds = events_fd_count(c->events);
 	for (size_t i = 0; i < c->processes.count; i++)
 		s->fds += c->processes.list[i].pidfd >= 0;
+	s->cpus = events_slot_count(c->events);
 	s->rings = events_slot_count(c->events) * (events_ring_count(c->events) + 1);
 	s->ring_bytes = events_granted_bytes(c->events);
 	/* A loss is told by a record once there is room for one, by the count at once. */

@@ -18,7 +18,7 @@ struct capture;
 
 struct capture_stats {
 	enum capture_plan plan;
-	unsigned fds, rings;
+	unsigned fds, rings, cpus;
 	size_t ring_bytes; /* per CPU, as granted */
 	double ring_peak;  /* share of the fullest ring at its fullest, since the start */
 	uint64_t records, samples, lost, throttled, unknown, malformed_bytes;

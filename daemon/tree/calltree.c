@@ -340,6 +340,12 @@ int calltree_add(struct calltree *t, uint32_t process, uint32_t thread, const ui
 	return r;
 }
 
+int calltree_limit(struct calltree *t, uint32_t max_nodes, uint32_t log_entries)
+{
+	t->options.max_nodes = max_nodes;
+	return log_entries == t->log.cap ? 0 : samplelog_resize(&t->log, log_entries);
+}
+
 void calltree_get_stats(const struct calltree *t, struct calltree_stats *ret_stats)
 {
 	size_t node_bytes = sizeof(*t->nodes) + t->options.event_count * 2 * sizeof(uint64_t);
@@ -350,6 +356,7 @@ void calltree_get_stats(const struct calltree *t, struct calltree_stats *ret_sta
 		.samples = t->sample_count,
 		.dropped = t->dropped,
 		.log_dropped = t->log.dropped,
+		.log_count = t->log.count,
 		.log_from_ns = t->log.from_ns,
 		.tasks_merged = t->tables.tasks_merged,
 	};

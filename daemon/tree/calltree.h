@@ -63,10 +63,15 @@ uint32_t calltree_special(struct calltree *t, const char *text);
 int calltree_add(struct calltree *t, uint32_t process, uint32_t thread, const uint32_t *frames,
 	uint32_t count, unsigned event, uint64_t weight, uint64_t t_ns, unsigned cpu);
 
+/* Other caps than it began with. What is in the tree stays; of the log, the newest. -ENOMEM: the
+ * log is as it was. */
+int calltree_limit(struct calltree *t, uint32_t max_nodes, uint32_t log_entries);
+
 struct calltree_stats {
 	uint64_t nodes, frames, samples, dropped, log_dropped;
 	uint64_t tasks_merged; /* processes and threads that share an entry: the tables are full */
 	size_t bytes;
+	uint32_t log_count;   /* entries that are in the log */
 	uint64_t log_from_ns; /* the log has every sample from here on; 0: all there were */
 };
 void calltree_get_stats(const struct calltree *t, struct calltree_stats *ret_stats);

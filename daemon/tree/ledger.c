@@ -52,6 +52,7 @@ bool ledger_field(const struct ledger *l, unsigned i, const char **ret_name, uin
 		FIELD(frames_total),
 		FIELD(counted_ns),
 		FIELD(tails),
+		FIELD(budget_steps),
 	};
 
 	_Static_assert(COUNT(fields) + LEDGER_ENDS == sizeof(struct ledger) / sizeof(uint64_t),

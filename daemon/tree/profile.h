@@ -91,6 +91,7 @@ struct ledger {
 	uint64_t counted_ns;     /* clock events: the time the kernel counted for the target */
 	uint64_t tails; /* cut stacks made whole by what was seen of the same thread's stack lately
 			 */
+	uint64_t budget_steps; /* changes of rate, log or tree that its budget asked for */
 };
 
 struct profile_meta {

@@ -29,6 +29,14 @@ void samplelog_done(struct samplelog *l)
 	*l = (struct samplelog){0};
 }
 
+/* CPUs take turns, so entries are only nearly in order of time. */
+static void forget(struct samplelog *l, const struct log_entry *e)
+{
+	l->dropped++;
+	if (e->t_ns >= l->from_ns)
+		l->from_ns = e->t_ns + 1;
+}
+
 void samplelog_add(struct samplelog *l, const struct log_entry *e)
 {
 	struct log_entry *place;
@@ -37,15 +45,36 @@ void samplelog_add(struct samplelog *l, const struct log_entry *e)
 		return;
 	place = &l->ring[l->next];
 	if (l->count == l->cap) {
-		l->dropped++;
-		/* CPUs take turns, so entries are only nearly in order of time. */
-		if (place->t_ns >= l->from_ns)
-			l->from_ns = place->t_ns + 1;
+		forget(l, place);
 	} else {
 		l->count++;
 	}
 	*place = *e;
 	l->next = l->next + 1 == l->cap ? 0 : l->next + 1;
+}
+
+int samplelog_resize(struct samplelog *l, uint32_t cap)
+{
+	uint32_t oldest = l->count == l->cap ? l->next : 0;
+	uint32_t kept = l->count < cap ? l->count : cap;
+	struct samplelog grown;
+	int r = samplelog_init(&grown, cap);
+
+	if (r < 0)
+		return r;
+	grown.dropped = l->dropped;
+	grown.from_ns = l->from_ns;
+	for (uint32_t i = 0; i < l->count; i++) {
+		const struct log_entry *e = &l->ring[(oldest + (uint64_t)i) % l->cap];
+
+		if (i < l->count - kept)
+			forget(&grown, e);
+		else
+			samplelog_add(&grown, e);
+	}
+	samplelog_done(l);
+	*l = grown;
+	return 0;
 }
 
 int samplelog_copy(const struct samplelog *l, struct log_entry **ret_log, uint32_t *ret_count)

@@ -19,6 +19,8 @@ struct samplelog {
 
 /* Address space is taken at once, memory as it fills. cap may be 0. -ENOMEM. */
 int samplelog_init(struct samplelog *l, uint32_t cap);
+/* Room for more or fewer; the newest stay. -ENOMEM: as before. */
+int samplelog_resize(struct samplelog *l, uint32_t cap);
 void samplelog_done(struct samplelog *l);
 void samplelog_add(struct samplelog *l, const struct log_entry *e);
 /* In the order they came. *ret_log is not NULL unless cap is 0. */

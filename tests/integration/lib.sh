@@ -145,7 +145,7 @@ has_target()
 # ---- the daemon ----
 
 # start_daemon [ARGUMENT...]: a fresh one, without TCP unless told otherwise, and waits until it is ready.
-# LAUNCH may hold a command to start it with.
+# LAUNCH may hold a command to start it with. Sessions get the rate that they ask for, whatever that costs.
 start_daemon()
 {
 	local folder path
@@ -159,7 +159,7 @@ start_daemon()
 	log=$folder/log
 	socket=$folder/run/profiled.sock
 	${LAUNCH:-} "$BUILD/profiled" --runtime-dir "$folder/run" --state-dir "$folder/state" --listen off \
-		"$@" </dev/null >/dev/null 2>"$log" &
+		--set sessions.cpu_percent=100 "$@" </dev/null >/dev/null 2>"$log" &
 	daemon=$!
 	wait_for 60 is_ready_or_gone
 	if ! is_ready; then

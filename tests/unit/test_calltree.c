@@ -280,6 +280,47 @@ static void log_keeps_the_last_and_counts_the_rest(void **state)
 	assert_int_equal(p->ledger.log_from_ns, 1027);
 }
 
+static void log_and_tree_take_other_limits(void **state)
+{
+	AUTO(calltree_free_auto) struct calltree *t = tree_of(0, 0, 10);
+	uint32_t process = (uint32_t)calltree_process(t, 10, 1);
+	uint32_t thread = (uint32_t)calltree_thread(t, 12, process);
+	uint32_t f = kernel_frame(t, 1), g = kernel_frame(t, 2);
+	struct calltree_stats stats;
+
+	for (uint64_t i = 0; i < 13; i++)
+		calltree_add(t, process, thread, &f, 1, 0, 1, 1000 + i, 0);
+	calltree_get_stats(t, &stats);
+	assert_int_equal(calltree_limit(t, (uint32_t)stats.nodes, 4), 0);
+	for (unsigned run = 0; run < 2; run++) {
+		AUTO(profile_unref_auto) struct profile *p = snapshot(t);
+
+		assert_int_equal(p->log_count, 4);
+		for (unsigned i = 0; i < 4; i++)
+			assert_int_equal(p->log[i].t_ns, 1009 + i);
+		assert_int_equal(p->ledger.log_dropped, 9);
+		assert_int_equal(p->ledger.log_from_ns, 1009);
+		/* More room brings nothing back. */
+		assert_int_equal(calltree_limit(t, (uint32_t)stats.nodes, 6), 0);
+	}
+	/* No new stack, but those that are there go on. */
+	assert_int_equal(calltree_add(t, process, thread, &g, 1, 0, 1, 1013, 0), -ENOSPC);
+	assert_int_equal(calltree_add(t, process, thread, &f, 1, 0, 1, 1014, 0), 0);
+	assert_int_equal(calltree_limit(t, 1000, 6), 0);
+	assert_int_equal(calltree_add(t, process, thread, &g, 1, 0, 1, 1015, 0), 0);
+	calltree_get_stats(t, &stats);
+	assert_int_equal(stats.log_count, 6);
+	assert_int_equal(stats.log_dropped, 10);
+	assert_int_equal(stats.log_from_ns, 1010);
+	assert_int_equal(stats.samples, 16);
+	assert_int_equal(stats.dropped, 1);
+	assert_int_equal(calltree_limit(t, 1000, 0), 0);
+	calltree_get_stats(t, &stats);
+	assert_int_equal(stats.log_count, 0);
+	assert_int_equal(stats.log_dropped, 16);
+	assert_int_equal(calltree_add(t, process, thread, &g, 1, 0, 1, 1016, 0), 0);
+}
+
 static void log_out_of_order_covers_less(void **state)
 {
 	static const uint64_t times[] = {5, 9, 1, 7, 8};
@@ -519,6 +560,7 @@ int main(void)
 		cmocka_unit_test(full_tree_drops_and_counts),
 		cmocka_unit_test(frame_that_does_not_fit_drops_its_chain),
 		cmocka_unit_test(log_keeps_the_last_and_counts_the_rest),
+		cmocka_unit_test(log_and_tree_take_other_limits),
 		cmocka_unit_test(log_out_of_order_covers_less),
 		cmocka_unit_test(huge_weights_fit_the_log),
 		cmocka_unit_test(snapshot_without_log_has_none),

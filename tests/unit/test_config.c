@@ -37,6 +37,8 @@ static void defaults_are_within_their_own_limits(void **state)
 	assert_int_equal(c.max_freq_hz, 10000);
 	assert_int_equal(c.stack_bytes, 16384);
 	assert_int_equal(c.max_frames, 512);
+	assert_true(c.cpu_percent == 1);
+	assert_int_equal(c.memory_mib, 128);
 	assert_int_equal(c.save_interval_ns, 30 * S);
 	assert_int_equal(c.reader_memory_bytes, 512 * MIB);
 }
@@ -67,6 +69,8 @@ static void every_key_is_read(void **state)
 				   "ring_bytes = 1M\n"
 				   "log_entries = 5000\n"
 				   "max_nodes = 6000\n"
+				   "cpu_percent = 2.5\n"
+				   "memory_mib = 64\n"
 				   "[store]\n"
 				   "max_bytes = 2G\n"
 				   "max_age = 2d\n"
@@ -101,6 +105,8 @@ static void every_key_is_read(void **state)
 	assert_int_equal(c.ring_bytes, MIB);
 	assert_int_equal(c.log_entries, 5000);
 	assert_int_equal(c.max_nodes, 6000);
+	assert_true(c.cpu_percent == 2.5);
+	assert_int_equal(c.memory_mib, 64);
 	assert_int_equal(c.store_max_bytes, 2048 * MIB);
 	assert_int_equal(c.store_max_age_ns, 48 * 3600 * S);
 	assert_int_equal(c.store_free_floor_bytes, 0);
@@ -150,6 +156,13 @@ static void what_is_wrong_is_told_with_its_line(void **state)
 		{"[sessions]\nmax_duration = 10ms\n", "has to be 0 or 1s to 3650d"},
 		{"[sessions]\nunwinder = mine\n",
 			"unwinder is none of table, libunwind and libdw: 'mine'"},
+		{"[sessions]\ncpu_percent = 0\n",
+			"cpu_percent is '0', but has to be a number from 0.01 to 100"},
+		{"[sessions]\ncpu_percent = 101\n", "has to be a number from 0.01 to 100"},
+		{"[sessions]\ncpu_percent = 1e1\n", "has to be a number from 0.01 to 100"},
+		{"[sessions]\ncpu_percent = 1.2.3\n", "has to be a number from 0.01 to 100"},
+		{"[sessions]\ncpu_percent = nan\n", "has to be a number from 0.01 to 100"},
+		{"[sessions]\nmemory_mib = 7\n", "has to be 8 to 1048576"},
 		{"[store]\nsave_interval = 61s\n",
 			"save_interval is '61s', but has to be 1s to 60s"},
 		{"[store]\nsave_interval = soon\n", "is not a time such as 30s"},
