@@ -90,6 +90,7 @@ static int start(void **state)
 
 	config = (struct config){.max_connections = 64,
 		.max_freq_hz = 10000,
+		.import_bytes = 2 << 20,
 		.listen = "127.0.0.1:9611",
 		.allowed_hosts = "profiler.example other"};
 	fake_run_reset();
@@ -461,6 +462,48 @@ static void body_over_the_limit_is_refused_early(void **state)
 	/* No last chunk: the answer must come without it. */
 	r = ask_text(LOCAL, text.data);
 	assert_problem(&r, 413);
+}
+
+#define OCTETS "Content-Type: application/octet-stream\r\n"
+
+static void a_file_goes_to_the_import(void **state)
+{
+	AUTO(buf_done) struct buf text = BUF_INIT;
+	AUTO(reply_done)
+	struct reply r = ask(LOCAL, "POST /v1/import?name=a%20b", OCTETS, "PERFILE2");
+
+	assert_int_equal(r.status, 201);
+	assert_string_equal(header_of(&r, "Location"), "/v1/sessions/1");
+	assert_int_equal(fake_run.imported_bytes, 8);
+	assert_string_equal(fake_run.imported_name, "a b");
+	/* More than any other body may have, in pieces. */
+	reply_done(&r);
+	buf_append_str(&text,
+		"POST /v1/import HTTP/1.1\r\n" HOST OCTETS "Transfer-Encoding: chunked\r\n\r\n");
+	for (int i = 0; i < 80; i++) {
+		buf_append_str(&text, "4000\r\n");
+		for (int j = 0; j < 0x4000; j++)
+			buf_append_char(&text, (char)j);
+		buf_append_str(&text, "\r\n");
+	}
+	buf_append_str(&text, "0\r\n\r\n");
+	r = ask_bytes(LOCAL, text.data, text.len);
+	assert_int_equal(r.status, 201);
+	assert_int_equal(fake_run.imported_bytes, 80 * 0x4000);
+	assert_string_equal(fake_run.imported_name, "perf.data");
+}
+
+static void files_that_may_not_come_are_refused_early(void **state)
+{
+	expect_problem(LOCAL, "POST /v1/import", JSON, "PERFILE2", 415);
+	expect_problem(LOCAL, "POST /v1/import", "", "PERFILE2", 415);
+	expect_problem(LOCAL, "POST /v1/import", OCTETS, "", 400);
+	expect_problem(LOCAL, "POST /v1/import", OCTETS "Content-Length: 2097153\r\n", NULL, 413);
+	expect_problem(LOCAL, "POST /v1/import?color=1", OCTETS, "PERFILE2", 400);
+	expect_problem(TCP, "POST /v1/import", OCTETS, "PERFILE2", 401);
+	peer.uid = 1000;
+	expect_problem(LOCAL, "POST /v1/import", OCTETS, "PERFILE2", 403);
+	assert_int_equal(fake_run.imported_bytes, 0);
 }
 
 static void foreign_sites_are_refused(void **state)
@@ -1157,6 +1200,8 @@ int main(void)
 		T(nul_bytes_are_refused),
 		T(large_headers_are_refused),
 		T(body_over_the_limit_is_refused_early),
+		T(a_file_goes_to_the_import),
+		T(files_that_may_not_come_are_refused_early),
 		T(foreign_sites_are_refused),
 		T(absolute_targets_are_vetted_too),
 		T(unix_socket_takes_any_host),
