@@ -66,6 +66,10 @@ static void ledger_json(const struct ledger *l, struct buf *into)
 	for (unsigned i = 0; (name = ledger_end_name(i)); i++)
 		json_u64(into, name, l->unwind_ends[i]);
 	json_end(into, '}');
+	json_begin_in(into, "names_from", '{');
+	for (unsigned i = 0; (name = ledger_source_name(i)); i++)
+		json_u64(into, name, l->names_from[i]);
+	json_end(into, '}');
 	json_end(into, '}');
 }
 

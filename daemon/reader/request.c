@@ -11,6 +11,7 @@
 #include "daemon/reader/answer.h"
 #include "daemon/reader/cfitable.h"
 #include "daemon/reader/dwarf.h"
+#include "daemon/reader/fde.h"
 #include "daemon/reader/image.h"
 #include "daemon/reader/plt.h"
 #include "daemon/reader/symtab.h"
@@ -24,6 +25,7 @@ struct job {
 	struct symtab symbols;
 	struct plt_stub *stubs; /* of the addresses that lie in one; ascending, each once */
 	uint32_t stub_count;
+	struct fde_table fdes;
 	struct dwarf dwarf;
 	bool has_dwarf;
 	uint64_t cpu_ns;
@@ -149,6 +151,21 @@ static int find_inlines(struct job *j)
 	return r;
 }
 
+/* Whose start is asked for when nothing else is known. */
+static bool is_nameless(const struct job *j, uint32_t i)
+{
+	return !j->symbols.hits[i].name &&
+		(!j->has_dwarf || j->dwarf.scope_of[i] == DWARF_NO_SCOPE);
+}
+
+static int find_starts(struct job *j)
+{
+	for (uint32_t i = 0; i < j->req->addr_count; i++)
+		if (is_nameless(j, i))
+			return fde_init(&j->fdes, &j->img);
+	return 0;
+}
+
 static uint32_t scope_name(struct job *j, struct dwarf_scope *s)
 {
 	const char *name;
@@ -171,18 +188,29 @@ static void put_function(struct job *j, uint32_t i, uint32_t dwarf_name,
 	const struct plt_stub *stub, struct reader_frame *f)
 {
 	const struct symbol *s = &j->symbols.hits[i];
+	struct fde_range range;
 
 	f->inlined = 0;
 	f->name = dwarf_name;
+	f->source = READER_FROM_DWARF;
 	if (s->name) {
+		f->source = s->source;
 		f->name = answer_symbol(&j->out, s->name, "");
 		f->start = s->start;
 		f->size = s->size;
 	} else if (stub) {
+		f->source = READER_FROM_PLT;
 		f->name = stub->name ? answer_symbol(&j->out, stub->name, "@plt")
 				     : answer_string(&j->out, "[plt]", 5);
 		f->start = stub->start;
 		f->size = stub->bytes;
+	}
+	if (!f->name && is_nameless(j, i) && fde_find(&j->fdes, j->addrs[i], &range)) {
+		f->source = READER_FROM_FDE;
+		f->start = range.start;
+		f->size = range.end - range.start;
+		f->file = f->line = 0;
+		answer_frame(&j->out, f);
 	}
 	if (f->name)
 		answer_frame(&j->out, f);
@@ -207,6 +235,7 @@ static void put_address(struct job *j, uint32_t i, const struct plt_stub *stub)
 		if (!s->inlined)
 			break;
 		f.inlined = 1;
+		f.source = READER_FROM_DWARF;
 		f.name = dwarf_name ? dwarf_name : answer_string(&j->out, "[inlined]", 9);
 		answer_frame(&j->out, &f);
 		memset(&f, 0, sizeof(f));
@@ -250,6 +279,8 @@ static int handle_names(struct job *j, const int *fds, struct reader_reply *repl
 		r = find_stubs(j);
 	if (r == 0)
 		r = find_inlines(j);
+	if (r == 0)
+		r = find_starts(j);
 	return r == 0 ? put_answer(j, reply) : r;
 }
 
@@ -286,6 +317,7 @@ static void job_done(struct job *j)
 {
 	answer_done(&j->out);
 	dwarf_done(&j->dwarf);
+	fde_done(&j->fdes);
 	symtab_done(&j->symbols);
 	image_done(&j->debug);
 	image_done(&j->img);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "daemon/reader/dynamic.h"
+#include "daemon/reader/wire.h"
 
 #define SYMBOLS_MAX \
 	(8u << 20) /* of one table; Chromium with all its symbols has some two million */
@@ -17,6 +18,7 @@ struct table {
 	const char *names;
 	size_t name_bytes;
 	bool full; /* .symtab: holds local functions too */
+	uint8_t source;
 };
 
 int symtab_init(struct symtab *t, const struct image *img, const uint64_t *addrs, uint32_t count)
@@ -180,6 +182,7 @@ static bool table_symbol(const struct table *tab, size_t i, struct symbol *ret)
 	if (ret->type != STT_FUNC && ret->type != STT_GNU_IFUNC && ret->type != STT_NOTYPE)
 		return false;
 	ret->name = tab->names + sym.st_name;
+	ret->source = tab->source;
 	ret->start = sym.st_value;
 	ret->size = sym.st_size;
 	return !is_mark(ret->name);
@@ -223,9 +226,10 @@ static bool table_names(Elf *elf, size_t index, struct table *tab)
 	return n > 0;
 }
 
-static int add_section(struct symtab *t, Elf *elf, Elf_Scn *scn, bool full)
+static int add_section(struct symtab *t, Elf *elf, Elf_Scn *scn, enum reader_source source)
 {
-	struct table tab = {.full = full};
+	bool full = source != READER_FROM_DYNSYM;
+	struct table tab = {.full = full, .source = (uint8_t)source};
 	GElf_Shdr sh;
 	size_t entry = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
 
@@ -242,14 +246,14 @@ static int add_section(struct symtab *t, Elf *elf, Elf_Scn *scn, bool full)
 	return add_table(t, &tab);
 }
 
-static int add_all_of_type(struct symtab *t, Elf *elf, uint32_t type)
+static int add_all_of_type(struct symtab *t, Elf *elf, uint32_t type, enum reader_source source)
 {
 	GElf_Shdr sh;
 	int tables = 0, r = 0;
 
 	for (Elf_Scn *s = NULL; r == 0 && tables < 4 && (s = elf_nextscn(elf, s)) != NULL;)
 		if (gelf_getshdr(s, &sh) && sh.sh_type == type) {
-			r = add_section(t, elf, s, type == SHT_SYMTAB);
+			r = add_section(t, elf, s, source);
 			tables++;
 		}
 	return r;
@@ -258,7 +262,7 @@ static int add_all_of_type(struct symtab *t, Elf *elf, uint32_t type)
 static int add_dynamic(struct symtab *t)
 {
 	struct dynamic dyn;
-	struct table tab = {0};
+	struct table tab = {.source = READER_FROM_DYNSYM};
 
 	if (!dynamic_read(t->img, &dyn))
 		return 0;
@@ -274,18 +278,19 @@ int symtab_add(struct symtab *t, const struct image *debug, bool packed)
 {
 	int r;
 
-	r = t->img->has_sections ? add_all_of_type(t, t->img->elf, SHT_SYMTAB) : 0;
+	r = t->img->has_sections ? add_all_of_type(t, t->img->elf, SHT_SYMTAB, READER_FROM_SYMTAB)
+				 : 0;
 	if (r == 0 && t->img->has_sections)
-		r = add_all_of_type(t, t->img->elf, SHT_DYNSYM);
+		r = add_all_of_type(t, t->img->elf, SHT_DYNSYM, READER_FROM_DYNSYM);
 	if (r == 0 && t->full + t->dynamic == 0)
 		r = add_dynamic(t);
 	if (r == 0 && debug && debug->has_sections)
-		r = add_all_of_type(t, debug->elf, SHT_SYMTAB);
+		r = add_all_of_type(t, debug->elf, SHT_SYMTAB, READER_FROM_DEBUG_FILE);
 	if (r == 0 && packed && !t->debugdata)
 		t->debugdata = image_debugdata(t->img, &t->debugdata_fd);
 	if (r == 0 && t->debugdata) {
 		t->has_debugdata = true;
-		r = add_all_of_type(t, t->debugdata, SHT_SYMTAB);
+		r = add_all_of_type(t, t->debugdata, SHT_SYMTAB, READER_FROM_DEBUGDATA);
 	}
 	return r;
 }
@@ -322,9 +327,9 @@ int symtab_name_of(const struct image *img, uint64_t addr, struct symbol *ret_sy
 	int r = symtab_init(&t, img, &addr, 1);
 
 	if (r == 0 && img->has_sections)
-		r = add_all_of_type(&t, img->elf, SHT_SYMTAB);
+		r = add_all_of_type(&t, img->elf, SHT_SYMTAB, READER_FROM_SYMTAB);
 	if (r == 0 && img->has_sections)
-		r = add_all_of_type(&t, img->elf, SHT_DYNSYM);
+		r = add_all_of_type(&t, img->elf, SHT_DYNSYM, READER_FROM_DYNSYM);
 	if (r == 0 && !t.hits[0].name)
 		r = -ENOENT;
 	if (r == 0)

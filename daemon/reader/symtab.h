@@ -12,6 +12,7 @@ struct symbol {
 	const char *name; /* lent by the file; NULL: none. May carry an @VERSION */
 	uint64_t start, size;
 	uint8_t type, bind;
+	uint8_t source; /* enum reader_source */
 };
 
 /* addrs ascending. hits[i] is what owns addrs[i]; before[i] the last symbol that starts at or below

@@ -74,7 +74,7 @@ struct reader_answer {
 /* The memfd: struct reader_names, then addr_count+1 u32 starts (frames of address i are
  * [starts[i], starts[i+1])), padded to 8 bytes, then frame_count struct reader_frame, then string
  * bytes. Frames of one address: innermost inlined first, the function that holds the code last.
- * No frame: no name. Strings are offsets into the string bytes, NUL-closed; 0 is "". */
+ * No frame: nothing is known. Strings are offsets into the string bytes, NUL-closed; 0 is "". */
 struct reader_names {
 	uint32_t addr_count;
 	uint32_t frame_count;
@@ -82,11 +82,25 @@ struct reader_names {
 	uint32_t reserved;
 };
 
+/* What a name comes from. */
+enum reader_source {
+	READER_FROM_NOTHING,
+	READER_FROM_SYMTAB,
+	READER_FROM_DYNSYM, /* or what a file without sections has in its place */
+	READER_FROM_DEBUGDATA,
+	READER_FROM_DEBUG_FILE,
+	READER_FROM_DWARF,
+	READER_FROM_PLT,
+	READER_FROM_FDE, /* no name: where the function starts is all that is known */
+	READER_FROM_COUNT
+};
+
 struct reader_frame {
-	uint32_t name;    /* demangled */
+	uint32_t name;    /* demangled; 0 for READER_FROM_FDE alone */
 	uint32_t file;    /* "" unless READER_INLINES found it */
 	uint32_t line;    /* 0: unknown. Of the address for the innermost, else of the call */
-	uint32_t inlined; /* 1: an inlined call */
+	uint16_t inlined; /* 1: an inlined call */
+	uint16_t source;  /* enum reader_source */
 	uint64_t start;   /* of the symbol, vaddr; 0: inlined */
 	uint64_t size;    /* 0: not stated */
 };

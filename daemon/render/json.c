@@ -156,6 +156,11 @@ static void ledger(struct buf *into, const struct ledger *l)
 		buf_printf(into, "%s\"%s\":", i ? "," : "", name);
 		buf_append_u64(into, l->unwind_ends[i]);
 	}
+	buf_append_str(into, "},\"names_from\":{");
+	for (unsigned i = 0; (name = ledger_source_name(i)); i++) {
+		buf_printf(into, "%s\"%s\":", i ? "," : "", name);
+		buf_append_u64(into, l->names_from[i]);
+	}
 	buf_append_char(into, '}');
 	for (unsigned i = 0; ledger_field(l, i, &name, &value); i++)
 		number(into, name, value);

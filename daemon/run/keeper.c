@@ -63,6 +63,7 @@ static void pick_unsaved(struct sampler *s, void *arg)
 struct mark {
 	uint64_t id;
 	bool ended, gone;
+	const struct ledger *named;
 };
 
 static void forget_old_finals(struct sampler *s)
@@ -84,6 +85,8 @@ static void mark_stored(struct sampler *s, void *arg)
 	struct session *x = sampler_session(s, m->id);
 
 	m->gone = !x;
+	if (x)
+		session_note_names(x, m->named);
 	if (x && m->ended)
 		x->stored = true;
 	forget_old_finals(s);
@@ -148,6 +151,7 @@ static bool save(struct keeper *k, uint64_t id, const struct profile *raw, bool 
 			(unsigned long long)id, strerror(-r));
 		return false;
 	}
+	mark.named = &named->ledger;
 	sampler_call(k->sampler, mark_stored, &mark);
 	if (mark.gone)
 		(void)store_delete(k->store, id); /* deleted while we wrote */

@@ -8,11 +8,19 @@
 #include "base/map.h"
 #include "daemon/run/jitsplit.h"
 #include "daemon/run/meta.h"
+#include "daemon/tree/ledger.h"
 
 /* What a look-up found for one frame: found[start .. start + count). */
 struct slot {
 	uint32_t start, count;
+	uint64_t function; /* NAME_FROM_FDE: where it begins */
+	uint8_t source;    /* of the outermost */
 };
+
+_Static_assert((int)NAME_FROM_COUNT == (int)LEDGER_SOURCE_COUNT &&
+		(int)NAME_FROM_KALLSYMS == (int)LEDGER_FROM_KALLSYMS &&
+		(int)NAME_FROM_FDE == (int)LEDGER_FROM_FDE,
+	"one order");
 
 struct work {
 	struct names *names;
@@ -109,6 +117,24 @@ static int ask(struct work *w, const struct profile_frame *f, uint32_t count, st
 	}
 }
 
+static int fill_slot(struct work *w, const struct name_answer *a, uint32_t at, struct slot *slot)
+{
+	int r = 0;
+
+	slot->start = w->found_count;
+	for (uint32_t k = a->starts[at]; k < a->starts[at + 1] && r >= 0; k++) {
+		const struct name_frame *f = &a->frames[k];
+
+		slot->source = f->source;
+		if (f->source == NAME_FROM_FDE)
+			slot->function = f->start;
+		else
+			r = add_found(w, f);
+	}
+	slot->count = w->found_count - slot->start;
+	return r;
+}
+
 /* Frames order[from, to) are of one kind and module, ascending. */
 static int name_group(struct work *w, uint32_t from, uint32_t to)
 {
@@ -129,10 +155,7 @@ static int name_group(struct work *w, uint32_t from, uint32_t to)
 
 		while (w->addrs[at] != frames[w->order[i]].addr)
 			at++;
-		slot->start = w->found_count;
-		for (uint32_t k = a.starts[at]; k < a.starts[at + 1] && r >= 0; k++)
-			r = add_found(w, &a.frames[k]);
-		slot->count = w->found_count - slot->start;
+		r = fill_slot(w, &a, at, slot);
 	}
 	names_release(&a);
 	return r;
@@ -198,8 +221,11 @@ static int split_reused(struct work *w)
 		const struct jitsplit *s = &splits[i];
 
 		for (uint32_t k = 0; w->p->log && k + 1 < s->count; k++)
-			slots[s->extra + k] = (struct slot){.start = s->since_at + k, .count = 1};
-		slots[s->frame] = (struct slot){.start = s->since_at + s->count - 1, .count = 1};
+			slots[s->extra + k] = (struct slot){.start = s->since_at + k,
+				.count = 1,
+				.source = slots[s->frame].source};
+		slots[s->frame].start = s->since_at + s->count - 1;
+		slots[s->frame].count = 1;
 	}
 	return 0;
 }
@@ -223,9 +249,13 @@ static int put_names(struct work *w)
 			memcpy(p->name_frames + at, w->found + slot->start,
 				slot->count * sizeof(*w->found));
 		at += slot->count;
-		if (!slot->count &&
-			(kind == FRAME_USER || kind == FRAME_KERNEL || kind == FRAME_JIT))
-			p->ledger.frames_unnamed++;
+		/* All addresses of the function are one frame. */
+		if (slot->source == NAME_FROM_FDE)
+			p->frames[i].addr = slot->function;
+		if (kind != FRAME_USER && kind != FRAME_KERNEL && kind != FRAME_JIT)
+			continue;
+		p->ledger.frames_unnamed += !slot->count;
+		p->ledger.names_from[slot->source]++;
 	}
 	p->name_starts[p->frame_count] = at;
 	return 0;
@@ -304,6 +334,7 @@ int naming_apply(struct names *names, const struct profile *raw, enum names_want
 	if (r < 0)
 		return r;
 	p->ledger.frames_unnamed = 0;
+	memset(p->ledger.names_from, 0, sizeof(p->ledger.names_from));
 	w.p = p;
 	r = apply(&w);
 	work_done(&w);

@@ -413,6 +413,15 @@ static int name_or_load(
 	return e == -ENOENT ? RUN_NOT_FOUND : e == -ENOMEM ? RUN_UNAVAILABLE : RUN_FAILED;
 }
 
+static void do_note_names(struct sampler *s, void *arg)
+{
+	const struct profile *named = arg;
+	struct session *x = sampler_session(s, named->meta.session_id);
+
+	if (x)
+		session_note_names(x, &named->ledger);
+}
+
 static int make_dump(struct run *r, struct dump_slot *d, struct request *q, bool inlines)
 {
 	struct profile *p = NULL;
@@ -425,6 +434,8 @@ static int make_dump(struct run *r, struct dump_slot *d, struct request *q, bool
 	profile_unref(q->raw);
 	if (e != RUN_OK)
 		return e;
+	if (!q->from_store)
+		sampler_call(r->sampler, do_note_names, p);
 	drop_dump(d);
 	d->id = q->id;
 	d->with_log = q->with_log || q->ended;

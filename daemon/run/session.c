@@ -700,6 +700,25 @@ int session_head(struct session *s, struct profile **ret_head)
 	return 0;
 }
 
+static void copy_names_of(struct ledger *to, const struct ledger *from)
+{
+	to->frames_unnamed = from->frames_unnamed;
+	memcpy(to->names_from, from->names_from, sizeof(to->names_from));
+}
+
+void session_note_names(struct session *s, const struct ledger *named)
+{
+	struct profile *head;
+
+	copy_names_of(&s->ledger, named);
+	/* Others may be reading the one that is there. */
+	if (!s->head || profile_copy(s->head, NULL, &head) < 0)
+		return;
+	copy_names_of(&head->ledger, named);
+	profile_unref(s->head);
+	s->head = head;
+}
+
 int session_snapshot(struct session *s, bool with_log, struct profile **ret_profile)
 {
 	AUTO(profile_unref_auto) struct profile *p = NULL;

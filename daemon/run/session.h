@@ -111,6 +111,8 @@ int session_change(struct session_env *env, struct session *s, uint64_t freq_hz,
 int session_recapture(struct session_env *env, struct session *s,
 	const struct capture_options *options, struct buf *message);
 
+/* Its ledger says what the last look-up found, as named's does. */
+void session_note_names(struct session *s, const struct ledger *named);
 /* meta and ledger as of now, no tree. */
 int session_head(struct session *s, struct profile **ret_head);
 /* A running session's profile without names. It has the log too when there is JIT code in it: the

@@ -7,11 +7,12 @@
 #include <unistd.h>
 
 #define CANDIDATES 5
+#define BY_ID      "/usr/lib/debug/.build-id/"
 
 static bool build_id_path(const struct reader_debuglink *link, char *path)
 {
 	static const char hex[] = "0123456789abcdef";
-	char *at = path + sprintf(path, "/usr/lib/debug/.build-id/");
+	char *at = path + sprintf(path, BY_ID);
 
 	if (link->build_id_bytes < 2 || link->build_id_bytes > sizeof(link->build_id))
 		return false;
@@ -23,6 +24,11 @@ static bool build_id_path(const struct reader_debuglink *link, char *path)
 	}
 	strcpy(at, ".debug");
 	return true;
+}
+
+bool debugfile_is_by_id(const char *path)
+{
+	return strncmp(path, BY_ID, strlen(BY_ID)) == 0;
 }
 
 /* The link is a bare file name: with a path in it, it could lead anywhere. */

@@ -16,6 +16,9 @@ typedef bool (*debugfile_fn)(int fd, const char *path, void *arg);
 bool debugfile_search(struct broker *b, const struct module *m, const struct reader_debuglink *link,
 	debugfile_fn found, void *arg);
 
+/* One of the paths that are made of build ids. */
+bool debugfile_is_by_id(const char *path);
+
 /* The paths alone, for number 0, 1, …: *ret_pid is 0 for the host's files. False: no more. Pure. */
 #define DEBUGFILE_PATH_MAX 4096
 bool debugfile_candidate(const struct module *m, const struct reader_debuglink *link,

@@ -359,8 +359,10 @@ static uint32_t put_frames(
 		const struct jit_code *code = &from->codes[at];
 		struct name_frame *f = &into[--k];
 
-		*f = (struct name_frame){
-			.file = "", .start = code->start, .since_ns = k ? code->since_ns : 0};
+		*f = (struct name_frame){.file = "",
+			.source = dumped ? NAME_FROM_JITDUMP : NAME_FROM_PERF_MAP,
+			.start = code->start,
+			.since_ns = k ? code->since_ns : 0};
 		f->name = dumped ? jitdump_name(p->dump, code) : perfmap_name(p->map, code);
 		if (dumped)
 			jitdump_line(p->dump, code, from->addrs[i], &f->file, &f->line);

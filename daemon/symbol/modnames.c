@@ -43,6 +43,7 @@ struct entry {
 	uint32_t own_flags; /* READER_FLAG_… of the file by itself */
 	uint64_t debug_searched_ns;
 	int debug_fd; /* -1: none */
+	bool debug_by_id;
 };
 
 /* Two locks, reader before cache: a batch on its way does not keep others from what is cached. */
@@ -288,6 +289,7 @@ static bool try_debug_file(int fd, const char *path, void *arg)
 
 	if (r == 0 && answer.status == 0 && !(answer.flags & READER_FLAG_DEBUG_MISMATCH)) {
 		t->e->debug_fd = fd;
+		t->e->debug_by_id = debugfile_is_by_id(path);
 		__atomic_add_fetch(&t->n->debug_fds, 1, __ATOMIC_RELAXED);
 		log_debug("%s: debug file %s", t->m->path, path);
 		return true;
@@ -430,7 +432,8 @@ static int fetch_batch(struct modnames *n, struct module *m, struct entry *e, st
 
 	if (r == 0) {
 		pthread_mutex_lock(&n->cache_lock);
-		r = namestore_add(s, want, addrs, count, &answer);
+		r = namestore_add(s, want, addrs, count, &answer,
+			e->debug_by_id ? NAME_FROM_BUILD_ID : NAME_FROM_DEBUGLINK);
 		if (r == 0 && e->effort == EFFORT_FULL)
 			e->backoff_ns = 0;
 		if (answer.flags & READER_FLAG_DWARF_CUT)

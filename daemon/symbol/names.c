@@ -153,7 +153,7 @@ static int kernel_answer(
 	p.starts = malloc(((size_t)count + 1) * sizeof(*p.starts));
 	p.frames = malloc((size_t)count * sizeof(*p.frames) + 1);
 	for (uint32_t i = 0; p.starts && p.frames && i <= count; i++) {
-		struct name_frame f = {.file = ""};
+		struct name_frame f = {.file = "", .source = NAME_FROM_KALLSYMS};
 		p.starts[i] = frames;
 		if (i < count && (f.name = kallsyms_find(k, addrs[i], &f.start)) != NULL)
 			p.frames[frames++] = f;

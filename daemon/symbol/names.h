@@ -20,12 +20,30 @@ int names_new_with_reader(struct broker *b, int (*spawn)(void *arg, int *ret_soc
 void names_free(struct names *n);
 AUTO_FREE_FN(struct names, names_free)
 
+/* What a name comes from. */
+enum name_source {
+	NAME_FROM_NOTHING,
+	NAME_FROM_SYMTAB,
+	NAME_FROM_DYNSYM,
+	NAME_FROM_DEBUGDATA, /* .gnu_debugdata */
+	NAME_FROM_DEBUGLINK, /* a separate debug file, found by the link to it */
+	NAME_FROM_BUILD_ID,  /* the same, found by build id */
+	NAME_FROM_DWARF,     /* of the file or of its debug file */
+	NAME_FROM_PLT,
+	NAME_FROM_FDE, /* none, but where the function starts is known */
+	NAME_FROM_PERF_MAP,
+	NAME_FROM_JITDUMP,
+	NAME_FROM_KALLSYMS,
+	NAME_FROM_COUNT
+};
+
 /* One frame of an address; strings are lent until names_release() of the answer. */
 struct name_frame {
-	const char *name; /* demangled, raw bytes */
+	const char *name; /* demangled, raw bytes; "" for NAME_FROM_FDE alone */
 	const char *file; /* "" unless lines were asked for and known */
 	uint32_t line;
 	bool inlined;
+	uint8_t source;    /* enum name_source */
 	uint64_t start;    /* vaddr of the symbol; 0: not known, as for inlined ones */
 	uint64_t since_ns; /* JIT code: monotonic, from when on it was there; 0: all the time */
 };

@@ -96,8 +96,24 @@ static int keep_frame(struct namestore *s, const struct reader_result *a,
 	return r;
 }
 
+static enum name_source source_of(uint16_t source, enum name_source debug_file)
+{
+	switch ((enum reader_source)source) {
+	case READER_FROM_SYMTAB: return NAME_FROM_SYMTAB;
+	case READER_FROM_DYNSYM: return NAME_FROM_DYNSYM;
+	case READER_FROM_DEBUGDATA: return NAME_FROM_DEBUGDATA;
+	case READER_FROM_DEBUG_FILE: return debug_file;
+	case READER_FROM_DWARF: return NAME_FROM_DWARF;
+	case READER_FROM_PLT: return NAME_FROM_PLT;
+	case READER_FROM_FDE: return NAME_FROM_FDE;
+	case READER_FROM_NOTHING:
+	case READER_FROM_COUNT: break;
+	}
+	return NAME_FROM_NOTHING;
+}
+
 int namestore_add(struct namestore *s, enum names_want want, const uint64_t *addrs, uint32_t count,
-	const struct reader_result *answer)
+	const struct reader_result *answer, enum name_source debug_file)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t first = answer->starts[i], n = answer->starts[i + 1] - first;
@@ -110,6 +126,9 @@ int namestore_add(struct namestore *s, enum names_want want, const uint64_t *add
 		e->count = n;
 		for (uint32_t k = 0; r == 0 && k < n; k++)
 			r = keep_frame(s, answer, &answer->frames[first + k], &e->frames[k]);
+		for (uint32_t k = 0; r == 0 && k < n; k++)
+			e->frames[k].source =
+				(uint8_t)source_of(answer->frames[first + k].source, debug_file);
 		if (r == 0)
 			r = map_set(s->known[want], addrs[i], (uint64_t)(uintptr_t)e);
 		if (r < 0)

@@ -17,9 +17,9 @@ AUTO_FREE_FN(struct namestore, namestore_unref)
 size_t namestore_bytes(const struct namestore *s);
 
 bool namestore_has(const struct namestore *s, enum names_want want, uint64_t vaddr);
-/* Keeps what a checked answer says of addrs. */
+/* Keeps what a checked answer says of addrs. debug_file: how that was found. */
 int namestore_add(struct namestore *s, enum names_want want, const uint64_t *addrs, uint32_t count,
-	const struct reader_result *answer);
+	const struct reader_result *answer, enum name_source debug_file);
 /* What is kept of addrs; the others have no name. The answer holds the store until it is released.
  */
 int namestore_answer(struct namestore *s, enum names_want want, const uint64_t *addrs,

@@ -122,8 +122,9 @@ static bool frames_are_sound(const struct reader_result *r)
 {
 	for (uint32_t i = 0; i < r->head->frame_count; i++) {
 		const struct reader_frame *f = &r->frames[i];
-		if (f->name == 0 || f->name >= r->head->string_bytes ||
-			f->file >= r->head->string_bytes || f->inlined > 1)
+		if ((f->name == 0) != (f->source == READER_FROM_FDE) ||
+			f->name >= r->head->string_bytes || f->file >= r->head->string_bytes ||
+			f->inlined > 1 || f->source >= READER_FROM_COUNT)
 			return false;
 	}
 	return true;

@@ -23,6 +23,28 @@ const char *ledger_end_name(unsigned end)
 	return end < LEDGER_END_COUNT ? names[end] : NULL;
 }
 
+_Static_assert(LEDGER_SOURCE_COUNT <= LEDGER_SOURCES, "struct ledger has a place for each source");
+
+const char *ledger_source_name(unsigned source)
+{
+	static const char *const names[LEDGER_SOURCE_COUNT] = {
+		[LEDGER_FROM_NOTHING] = "none",
+		[LEDGER_FROM_SYMTAB] = "symtab",
+		[LEDGER_FROM_DYNSYM] = "dynsym",
+		[LEDGER_FROM_DEBUGDATA] = "gnu_debugdata",
+		[LEDGER_FROM_DEBUGLINK] = "debuglink",
+		[LEDGER_FROM_BUILD_ID] = "build_id",
+		[LEDGER_FROM_DWARF] = "dwarf",
+		[LEDGER_FROM_PLT] = "plt",
+		[LEDGER_FROM_FDE] = "fde",
+		[LEDGER_FROM_PERF_MAP] = "perf_map",
+		[LEDGER_FROM_JITDUMP] = "jitdump",
+		[LEDGER_FROM_KALLSYMS] = "kallsyms",
+	};
+
+	return source < LEDGER_SOURCE_COUNT ? names[source] : NULL;
+}
+
 #define FIELD(name)                                  \
 	{                                            \
 #name, offsetof(struct ledger, name) \
@@ -55,7 +77,8 @@ bool ledger_field(const struct ledger *l, unsigned i, const char **ret_name, uin
 		FIELD(budget_steps),
 	};
 
-	_Static_assert(COUNT(fields) + LEDGER_ENDS == sizeof(struct ledger) / sizeof(uint64_t),
+	_Static_assert(COUNT(fields) + LEDGER_ENDS + LEDGER_SOURCES ==
+			sizeof(struct ledger) / sizeof(uint64_t),
 		"every field of the ledger has a name");
 	if (i >= COUNT(fields))
 		return false;

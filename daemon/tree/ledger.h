@@ -25,8 +25,28 @@ enum ledger_end {
 /* "root", "stack_cut", …; NULL from LEDGER_END_COUNT on. */
 const char *ledger_end_name(unsigned end);
 
-/* The plain numbers by name, unwind_ends aside, in the order of the struct. False when i is past
- * the last. */
+/* What names come from: indexes of ledger.names_from, in the order of enum name_source, which
+ * whoever sees both headers may assert. */
+enum ledger_source {
+	LEDGER_FROM_NOTHING,
+	LEDGER_FROM_SYMTAB,
+	LEDGER_FROM_DYNSYM,
+	LEDGER_FROM_DEBUGDATA,
+	LEDGER_FROM_DEBUGLINK,
+	LEDGER_FROM_BUILD_ID,
+	LEDGER_FROM_DWARF,
+	LEDGER_FROM_PLT,
+	LEDGER_FROM_FDE,
+	LEDGER_FROM_PERF_MAP,
+	LEDGER_FROM_JITDUMP,
+	LEDGER_FROM_KALLSYMS,
+	LEDGER_SOURCE_COUNT
+};
+/* "none", "symtab", …; NULL from LEDGER_SOURCE_COUNT on. */
+const char *ledger_source_name(unsigned source);
+
+/* The plain numbers by name, unwind_ends and names_from aside, in the order of the struct. False
+ * when i is past the last. */
 bool ledger_field(const struct ledger *l, unsigned i, const char **ret_name, uint64_t *ret_value);
 
 /* Whole user chains in a thousand, rounded down, so that only all of them make 1000; -1: there are

@@ -70,7 +70,8 @@ struct log_entry {
 
 /* The ledger: what the profile does not know. All are counts unless they say otherwise. Files hold
  * it as it is: fields may only be added at the end. */
-#define LEDGER_ENDS 16
+#define LEDGER_ENDS    16
+#define LEDGER_SOURCES 16
 struct ledger {
 	uint64_t samples; /* in the tree */
 	uint64_t emitted; /* by the kernel's own count, where events are counted one by one (period
@@ -92,6 +93,9 @@ struct ledger {
 	uint64_t tails; /* cut stacks made whole by what was seen of the same thread's stack lately
 			 */
 	uint64_t budget_steps; /* changes of rate, log or tree that its budget asked for */
+	/* Distinct frames of code by what their names come from, enum ledger_source, as of the last
+	 * look-up. */
+	uint64_t names_from[LEDGER_SOURCES];
 };
 
 struct profile_meta {

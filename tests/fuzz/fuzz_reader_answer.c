@@ -19,7 +19,7 @@ static void use(const struct reader_result *r, uint32_t count)
 		addrs[i] = i * 16;
 	if (namestore_new(&s) < 0)
 		return;
-	if (namestore_add(s, NAMES_INLINES, addrs, count, r) < 0 ||
+	if (namestore_add(s, NAMES_INLINES, addrs, count, r, NAME_FROM_DEBUGLINK) < 0 ||
 		namestore_answer(s, NAMES_INLINES, addrs, count, &a) < 0)
 		abort();
 	for (uint32_t i = 0; i < a.starts[count]; i++)

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "daemon/run/meta.h"
+#include "daemon/tree/ledger.h"
 
 /* ---- the fake: module frames are "m<addr>", with an inlined "in<addr>" when wanted ---- */
 
@@ -45,7 +46,13 @@ static int answer_for(const char *prefix, const uint64_t *addrs, uint32_t count,
 			assert_true(addrs[i] > addrs[i - 1]); /* sorted, each once */
 		a->starts[i] = n;
 		if (addrs[i] == 666)
-			continue; /* no name */
+			continue;                        /* no name */
+		if (addrs[i] >= 700 && addrs[i] < 800) { /* no name, but a start */
+			a->frames[n].name = a->frames[n].file = "";
+			a->frames[n].start = 700;
+			a->frames[n++].source = NAME_FROM_FDE;
+			continue;
+		}
 		if (inlines) {
 			snprintf(a->text[i][0], 24, "in%llu", (unsigned long long)addrs[i]);
 			a->frames[n].file = "in.c";
@@ -56,6 +63,9 @@ static int answer_for(const char *prefix, const uint64_t *addrs, uint32_t count,
 		/* two addresses of one function share its name */
 		snprintf(a->text[i][1], 24, "%s%llu", prefix, (unsigned long long)addrs[i] / 10);
 		a->frames[n].file = "";
+		a->frames[n].source = prefix[0] == 'k' ? NAME_FROM_KALLSYMS
+			: prefix[0] == 'j'             ? NAME_FROM_PERF_MAP
+						       : NAME_FROM_SYMTAB;
 		a->frames[n++].name = a->text[i][1];
 	}
 	a->starts[count] = n;
@@ -182,6 +192,36 @@ static void frames_without_a_name_are_counted(void **state)
 	profile_unref(p);
 }
 
+static void sources_are_counted(void **state)
+{
+	struct profile *p;
+
+	assert_int_equal(naming_apply(NULL, raw, NAMES_PLAIN, &p), 0);
+	assert_int_equal(p->ledger.names_from[LEDGER_FROM_SYMTAB], 2);
+	assert_int_equal(p->ledger.names_from[LEDGER_FROM_KALLSYMS], 1);
+	assert_int_equal(p->ledger.names_from[LEDGER_FROM_PERF_MAP], 1);
+	assert_int_equal(p->ledger.names_from[LEDGER_FROM_NOTHING], 2);
+	profile_unref(p);
+}
+
+/* Each address of a function without a name stands for the function. */
+static void unnamed_functions_are_one_frame(void **state)
+{
+	struct profile *p;
+
+	raw->frames[1].addr = 710;
+	raw->frames[3].addr = 720;
+	assert_int_equal(naming_apply(NULL, raw, NAMES_PLAIN, &p), 0);
+	assert_int_equal(names_at(p, 1), 0);
+	assert_int_equal(names_at(p, 3), 0);
+	assert_int_equal(p->frames[1].addr, 700);
+	assert_int_equal(p->frames[3].addr, 700);
+	assert_int_equal(raw->frames[1].addr, 710);
+	assert_int_equal(p->ledger.frames_unnamed, 4);
+	assert_int_equal(p->ledger.names_from[LEDGER_FROM_FDE], 2);
+	profile_unref(p);
+}
+
 static void same_name_is_kept_once(void **state)
 {
 	struct profile *p;
@@ -258,6 +298,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_kind_is_asked_where_it_belongs),
 		TEST(frames_without_a_name_are_counted),
+		TEST(sources_are_counted),
+		TEST(unnamed_functions_are_one_frame),
 		TEST(same_name_is_kept_once),
 		TEST(inline_frames_come_innermost_first),
 		TEST(unreadable_module_leaves_the_rest_named),

@@ -182,6 +182,10 @@ static void ends_have_names(void **state)
 	assert_null(ledger_end_name(LEDGER_END_COUNT));
 	for (unsigned i = 0; i < LEDGER_END_COUNT; i++)
 		assert_non_null(ledger_end_name(i));
+	assert_string_equal(ledger_source_name(LEDGER_FROM_NOTHING), "none");
+	assert_null(ledger_source_name(LEDGER_SOURCE_COUNT));
+	for (unsigned i = 0; i < LEDGER_SOURCE_COUNT; i++)
+		assert_non_null(ledger_source_name(i));
 }
 
 static void fields_have_names_and_values(void **state)
@@ -197,7 +201,7 @@ static void fields_have_names_and_values(void **state)
 			assert_int_equal(value, 2);
 	}
 	assert_int_equal(sum, 6);
-	assert_int_equal(i, sizeof(l) / 8 - LEDGER_ENDS);
+	assert_int_equal(i, sizeof(l) / 8 - LEDGER_ENDS - LEDGER_SOURCES);
 }
 
 static void share_of_whole_stacks_is_not_flattered(void **state)

@@ -351,6 +351,57 @@ static void files_without_sections(void **state)
 	}
 }
 
+/* "" and where the function begins. */
+static uint64_t start_of(const char *file, uint64_t addr, enum reader_source *ret_source)
+{
+	struct reader_result r;
+	uint64_t start = 0;
+
+	assert_int_equal(ask(READER_INLINES, 0, file, NULL, &addr, 1, &r), 0);
+	*ret_source = READER_FROM_NOTHING;
+	if (r.starts[1] > 0) {
+		start = r.frames[r.starts[1] - 1].start;
+		*ret_source = r.frames[r.starts[1] - 1].source;
+	}
+	reader_result_done(&r);
+	return start;
+}
+
+static void stripped_functions_have_a_start(void **state)
+{
+	static const char source[] =
+		"#include <stdio.h>\n"
+		"__attribute__((noinline)) int one(int a) { return printf(\"%d\", a); }\n"
+		"__attribute__((noinline)) int two(int a) { return one(a) + one(a); }\n"
+		"int main(int c, char **v) { return two(c); }\n";
+	static const char *const flags_of[] = {"-O1", "-O1 -static", "-O1 -Wl,--no-eh-frame-hdr"};
+	enum reader_source from;
+
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t one_at, two_at;
+
+		assert_int_equal(build_c("whole", source, flags_of[i]), 0);
+		one_at = build_symbol("whole", "one");
+		two_at = build_symbol("whole", "two");
+		assert_int_equal(build_run("strip whole -o bare"), 0);
+		assert_int_equal(start_of("whole", one_at + 3, &from), one_at);
+		assert_int_equal(from, READER_FROM_SYMTAB);
+		assert_int_equal(start_of("bare", one_at, &from), one_at);
+		assert_int_equal(from, READER_FROM_FDE);
+		assert_int_equal(start_of("bare", one_at + 3, &from), one_at);
+		assert_int_equal(start_of("bare", two_at + 5, &from), two_at);
+		assert_int_equal(start_of("bare", 0x10, &from), 0);
+		assert_int_equal(from, READER_FROM_NOTHING);
+		/* The sorted table, which static programs lack too, is found without sections. */
+		without_sections("bare", "sectionless");
+		assert_int_equal(start_of("sectionless", two_at + 5, &from), i == 0 ? two_at : 0);
+	}
+	/* No table, no start. */
+	assert_int_equal(build_c("whole", source, "-O1 -fno-asynchronous-unwind-tables"), 0);
+	assert_int_equal(build_run("strip whole -o bare"), 0);
+	assert_int_equal(start_of("bare", build_symbol("whole", "two") + 1, &from), 0);
+}
+
 static void versions_are_left_out(void **state)
 {
 	assert_int_equal(build_write("v.map", "V1 { global: fn; local: *; };\n"), 0);
@@ -677,6 +728,7 @@ int main(void)
 		cmocka_unit_test(stubs_have_the_name_of_what_they_call),
 		cmocka_unit_test(init_does_not_name_stubs),
 		cmocka_unit_test(files_without_sections),
+		cmocka_unit_test(stripped_functions_have_a_start),
 		cmocka_unit_test(versions_are_left_out),
 		cmocka_unit_test(one_name_of_many),
 		cmocka_unit_test(packed_symbols),
