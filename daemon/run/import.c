@@ -295,6 +295,7 @@ static void fill_plan(const struct import *im, struct session_plan *p)
 	struct capture_options *c = &p->capture;
 
 	session_request_defaults(q);
+	q->event_count = 0;
 	q->target = RUN_RECORDING;
 	snprintf(q->text, sizeof(q->text), "%s", im->setup->name);
 	q->max_frames = im->setup->config->max_frames;
@@ -309,6 +310,7 @@ static void fill_plan(const struct import *im, struct session_plan *p)
 		const struct perfdata_event *e = &info->events[i];
 
 		c->events[c->event_count++] = e->spec;
+		snprintf(q->events[q->event_count++], sizeof(q->events[0]), "%s", e->spec.name);
 		c->kernel |= e->kernel;
 		if (e->stack_bytes) {
 			c->stack = STACK_DWARF;
