@@ -224,8 +224,7 @@ static void name_thread(struct session_env *env, struct session *s, struct sessi
 		calltree_thread_comm(s->tree, index, p->comm);
 	else if (s->recorded)
 		calltree_thread_comm(s->tree, index, recorded ? recorded : p->comm);
-	else if (!s->recorded && tid > 0 &&
-		procinfo_read_thread(env->broker, p->pid, tid, &info) == 0)
+	else if (tid > 0 && procinfo_read_thread(env->broker, p->pid, tid, &info) == 0)
 		calltree_thread_comm(s->tree, index, info.comm);
 }
 
