@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 """Measures profiled beside perf record on the same target in the same run.
 
-  make bench                        all of it, about six minutes
-  bench/bench.py --build DIR [--seconds S] [--rounds N] [--targets a,b]
+  make bench                        all of it, about a quarter of an hour
+  bench/bench.py --build DIR [--seconds S] [--rounds N] [--targets a,b] [--parts a,b]
 
-For each target and round it attaches perf record --call-graph dwarf and then profiled, both with the same rate and
-the same copied stack, and divides the CPU time that each used by the samples that it kept. All figures are medians of
-the rounds; the last column is ours / perf's. The machine may be noisy: quote the ratios.
+For each target and round it attaches perf record and then profiled, both with the same rate and the same copied
+stack, or both with frame pointers, and divides the CPU time that each used by the samples that it kept. To a picture
+is: until the SVG is there, for perf until perf script --no-inline has written what a picture would be made of (the
+collapsing and drawing after that is not counted). All figures are medians of the rounds; the last column is ours /
+perf's. The machine may be noisy: quote the ratios.
 """
 import argparse
 import http.client
@@ -87,9 +89,15 @@ class Daemon:
         self.process.wait(20)
 
 
-def our_run(daemon, pid, seconds):
+WAYS = {  # how both find callers
+    "dwarf": ({"stack_bytes": STACK}, "dwarf,%d" % STACK),
+    "fp": ({"unwind": "fp"}, "fp"),
+}
+
+
+def our_run(daemon, pid, seconds, options):
     before = daemon.cpu_ns()
-    session = daemon.call("POST", "/v1/sessions", {"pid": pid, "frequency_hz": HZ, "stack_bytes": STACK})
+    session = daemon.call("POST", "/v1/sessions", dict(options, pid=pid))
     path = "/v1/sessions/%d" % session["id"]
     time.sleep(seconds)
     ledger = daemon.call("POST", path + "/stop")["ledger"]
@@ -99,24 +107,57 @@ def our_run(daemon, pid, seconds):
     daemon.call("DELETE", path, plain=True)
     if not svg.startswith(b"<?xml") and b"<svg" not in svg[:400]:
         raise RuntimeError("no SVG came back")
-    return {"samples": ledger["samples"], "lost": ledger["lost"], "cpu": sampling / 1000, "cpu_svg": whole / 1000}
+    user = max(1, ledger["samples"] - ledger["unwind_ends"]["no_user"])
+    return {"samples": ledger["samples"], "lost": ledger["lost"], "cpu": sampling / 1000, "cpu_svg": whole / 1000,
+            "whole": 100 * ledger["unwind_ends"]["root"] / user, "tails": 100 * ledger["tails"] / user}
 
 
-def perf_run(pid, seconds, folder):
+def children_cpu():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (used.ru_utime + used.ru_stime) * 1e6
+
+
+# What stands at the root end of a stack that perf has whole.
+ENTRIES = {"_start", "__clone3", "clone3", "clone", "__clone", "__libc_start_main", "start_thread"}
+
+
+def perf_script(data, out):
+    """Share of the samples with a user side whose chain reaches an entry."""
+    with open(out, "w") as f:
+        subprocess.run(["perf", "script", "--no-inline", "-i", data], stdout=f, stderr=subprocess.DEVNULL)
+    users = whole = 0
+    last, user = None, False
+    with open(out, errors="replace") as f:
+        for line in f:
+            if line.strip() and line[0] in " \t":
+                fields = line.split()
+                if len(fields) > 1:
+                    last = fields[1].split("+")[0]
+                    user = not fields[0].startswith("ffffffff")
+            elif not line.strip() and last is not None:
+                users += user
+                whole += user and last in ENTRIES
+                last = None
+    return 100 * whole / max(1, users)
+
+
+def perf_run(pid, seconds, folder, way, rate=HZ, script=True):
     data = os.path.join(folder, "perf.data")
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = children_cpu()
     out = subprocess.run(
-        ["perf", "record", "-q", "-F", str(HZ), "-e", "cpu-clock", "--call-graph", "dwarf,%d" % STACK, "-m", "1024",
+        ["perf", "record", "-q", "-F", str(rate), "-e", "cpu-clock", "--call-graph", way, "-m", "1024",
          "-p", str(pid), "-o", data, "--", "sleep", str(seconds)], capture_output=True, text=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if not os.path.exists(data):
         raise RuntimeError("perf record failed: " + out.stderr)
-    cpu = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e6
+    cpu = children_cpu() - before
+    whole = perf_script(data, os.path.join(folder, "perf.txt")) if script else 0
+    cpu_svg = children_cpu() - before
     stats = subprocess.run(["perf", "report", "--stats", "-i", data], capture_output=True, text=True).stdout
     samples = re.search(r"SAMPLE events:\s+(\d+)", stats)
     lost = re.search(r"LOST_SAMPLES events:\s+(\d+)", stats)
     os.unlink(data)
-    return {"samples": int(samples.group(1)) if samples else 0, "lost": int(lost.group(1)) if lost else 0, "cpu": cpu}
+    return {"samples": int(samples.group(1)) if samples else 0, "lost": int(lost.group(1)) if lost else 0, "cpu": cpu,
+            "cpu_svg": cpu_svg, "whole": whole}
 
 
 CLANG_SOURCE = """
@@ -176,31 +217,77 @@ def row(label, ours, peer):
     print("  %-34s %10.1f %10.1f   %6.2f" % (label, ours, peer, ours / peer if peer else float("nan")))
 
 
-def bench_target(name, args, daemon, folder):
+def on_fresh_target(command, run):
+    """A fresh target each time: a compiler is in another phase a few seconds later."""
+    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(1)
+        return run(process.pid)
+    finally:
+        end_group(process)
+
+
+def median(runs, key, per_sample=False):
+    return statistics.median(r[key] / (max(1, r["samples"]) if per_sample else 1) for r in runs)
+
+
+def bench_target(name, way, args, daemon, folder):
     command = target_command(name, args.build, folder)
+    options, call_graph = WAYS[way]
     ours, peer = [], []
     for _ in range(args.rounds):
-        for run, results in ((lambda pid: perf_run(pid, args.seconds, folder), peer),
-                             (lambda pid: our_run(daemon, pid, args.seconds), ours)):
-            # A fresh target each time: a compiler is in another phase a few seconds later.
-            process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL,
-                                       stderr=subprocess.DEVNULL)
-            try:
-                time.sleep(1)
-                results.append(run(process.pid))
-            finally:
-                end_group(process)
+        peer.append(on_fresh_target(command, lambda pid: perf_run(pid, args.seconds, folder, call_graph)))
+        ours.append(on_fresh_target(
+            command, lambda pid: our_run(daemon, pid, args.seconds, dict(options, frequency_hz=HZ))))
+    print("%s, %s: %.0f samples a run here, %.0f with perf; lost %.0f here, %.0f with perf" % (
+        name, way, median(ours, "samples"), median(peer, "samples"), median(ours, "lost"), median(peer, "lost")))
+    row("CPU a sample, us", median(ours, "cpu", True), median(peer, "cpu", True))
+    row("  to a picture, us", median(ours, "cpu_svg", True), median(peer, "cpu_svg", True))
+    if way == "dwarf":
+        row("  stacks whole, percent", median(ours, "whole"), median(peer, "whole"))
+        auto = on_fresh_target(command, lambda pid: our_run(daemon, pid, args.seconds, {"frequency_hz": HZ}))
+        print("  by unwind auto: %.1f %% whole (%.1f %% by tails), %.1f us a sample" % (
+            auto["whole"], auto["tails"], auto["cpu"] / max(1, auto["samples"])))
+        out = on_fresh_target(command, lambda pid: subprocess.run(
+            [os.path.join(args.build, "bench/tails"), str(pid), "8", "8192", "10"], capture_output=True, text=True))
+        print("  tails: " + out.stdout.strip())
 
-    def median(runs, f):
-        return statistics.median(f(r) for r in runs)
 
-    print("%s: %.0f samples a run here, %.0f with perf; lost %.0f here, %.0f with perf" % (
-        name, median(ours, lambda r: r["samples"]), median(peer, lambda r: r["samples"]),
-        median(ours, lambda r: r["lost"]), median(peer, lambda r: r["lost"])))
-    row("CPU a sample, us", median(ours, lambda r: r["cpu"] / max(1, r["samples"])),
-        median(peer, lambda r: r["cpu"] / max(1, r["samples"])))
-    row("  with names and the SVG, us", median(ours, lambda r: r["cpu_svg"] / max(1, r["samples"])),
-        median(peer, lambda r: r["cpu"] / max(1, r["samples"])))
+def bench_stress(args, daemon, folder):
+    """More than a reader with small rings keeps up with."""
+    command = [os.path.join(args.build, "bench/spin"), "1000", "16"]
+    ours, peer = [], []
+    for _ in range(args.rounds):
+        peer.append(on_fresh_target(
+            command, lambda pid: perf_run(pid, args.seconds, folder, "dwarf,32768", 4999, script=False)))
+        ours.append(on_fresh_target(
+            command, lambda pid: our_run(daemon, pid, args.seconds, {"frequency_hz": 4999, "stack_bytes": 32768})))
+    print("stress, 16 threads, 4,999 Hz, 32 KiB: %.0f samples a run here, %.0f with perf" % (
+        median(ours, "samples"), median(peer, "samples")))
+    row("CPU a sample, us", median(ours, "cpu", True), median(peer, "cpu", True))
+    for runs in ours, peer:
+        for r in runs:
+            r["loss"] = 100 * r["lost"] / max(1, r["lost"] + r["samples"])
+    row("lost, percent", median(ours, "loss"), median(peer, "loss"))
+
+
+def bench_host(args, daemon, folder):
+    """The whole machine at 99 Hz with both processors busy."""
+    processes = [subprocess.Popen([os.path.join(args.build, "bench/spin"), "1000"], start_new_session=True,
+                                  stdout=subprocess.DEVNULL) for _ in range(os.cpu_count())]
+    try:
+        runs = []
+        for _ in range(args.rounds):
+            session = daemon.call("POST", "/v1/sessions", {"all": True, "frequency_hz": 99})
+            time.sleep(2)
+            before = daemon.cpu_ns()
+            time.sleep(args.seconds)
+            runs.append((daemon.cpu_ns() - before) / args.seconds / 1e7)
+            daemon.call("DELETE", "/v1/sessions/%d" % session["id"], plain=True)
+        print("whole machine at 99 Hz, all processors busy: %.2f %% of one core" % statistics.median(runs))
+    finally:
+        for p in processes:
+            end_group(p)
 
 
 def spin_seconds(build, attach):
@@ -248,6 +335,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--targets", default="clang,python3,node,threads")
+    parser.add_argument("--parts", default="dwarf,fp,stress,host,slowdown")
     args = parser.parse_args()
     args.build = os.path.abspath(args.build)
     if not shutil.which("perf"):
@@ -257,10 +345,15 @@ def main():
         try:
             print("%d Hz, %d bytes of stack copied, %g s a run, medians of %d" % (HZ, STACK, args.seconds, args.rounds))
             print("  %-34s %10s %10s   %6s" % ("", "profiled", "perf", "ratio"))
-            for name in args.targets.split(","):
-                bench_target(name, args, daemon, folder)
-                sys.stdout.flush()
-            bench_slowdown(args, daemon, folder)
+            parts = args.parts.split(",")
+            for way in WAYS:
+                for name in args.targets.split(",") if way in parts else ():
+                    bench_target(name, way, args, daemon, folder)
+                    sys.stdout.flush()
+            for part in bench_stress, bench_host, bench_slowdown:
+                if part.__name__.removeprefix("bench_") in parts:
+                    part(args, daemon, folder)
+                    sys.stdout.flush()
             print("memory of all three processes after that: %.1f MiB shared fairly (PSS), %.1f MiB sum of peaks"
                   % daemon.memory())
         finally:
