@@ -167,6 +167,10 @@ bool tails_complete(struct tails *t, uint64_t thread, uint64_t t_ns, unsigned ma
 		/* A recursion comes to the same place on many ways. */
 		if (p->pc == chain->addrs[known - 1])
 			return false;
+		if (getenv("R2"))
+			for (unsigned k = known; k < count; k++)
+				if (chain->addrs[k] == p->pc)
+					return false;
 		chain->addrs[count] = p->pc;
 		chain->sps[count] = p->sp;
 		chain->how[count++] = UNWIND_BY_TAIL;
