@@ -167,11 +167,14 @@ CLANG_SOURCE = """
 #include <regex>
 #include <string>
 #include <vector>
-template <int N> struct F { static int f(std::map<int, std::string> &m) { m[N] = std::string(N, 'x');
-    std::vector<int> v(N); std::sort(v.begin(), v.end(), [](int a, int b) { return a + N < b; }); return F<N - 1>::f(m) + v.size(); } };
-template <> struct F<0> { static int f(std::map<int, std::string> &) { return 0; } };
-int main() { std::map<int, std::string> m; std::regex r("a(b|c)*d"); return F<400>::f(m) + std::regex_match("abcd", r); }
-"""
+template <int N> int work(std::map<int, std::string> &m)
+{
+    std::vector<int> v(N);
+    m[N] = std::string(N, 'x');
+    std::sort(v.begin(), v.end(), [](int a, int b) { return a + N < b; });
+    return v.size();
+}
+""" + "".join("template int work<%d>(std::map<int, std::string> &);\n" % n for n in range(1, 401))
 
 PYTHON_SOURCE = """
 def fib(n):

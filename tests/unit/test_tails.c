@@ -136,6 +136,9 @@ static void recursion_is_refused(void **state)
 	learn_at(THREAD, MS, "edcbacbm");
 	assert_false(complete(THREAD, MS, "xdcb", 4, NO_MORE));
 	assert_true(complete(THREAD, MS, "xdcbacb", 1, NO_MORE));
+	learn_at(THREAD + 1, MS, "edcbaqam");
+	assert_false(complete(THREAD + 1, MS, "xdcb", 4, NO_MORE));
+	assert_chain("xdcb", 0);
 }
 
 static void max_frames_end_it(void **state)
