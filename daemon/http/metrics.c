@@ -101,10 +101,12 @@ static void put_sessions(struct prom *p, const struct run_stats *s)
 	gauge(p, "profiled_module_bytes", "Memory mapped for them.", s->module_bytes);
 	counter(p, "profiled_unwind_tables_made", "Files whose unwind rules were compiled.",
 		s->tables_made);
+	counter(p, "profiled_unwind_tables_loaded",
+		"Files whose compiled unwind rules were on disk.", s->tables_loaded);
 	counter(p, "profiled_unwind_tables_failed",
 		"Files whose unwind rules could not be compiled, so that libunwind looks them up.",
 		s->tables_failed);
-	counter(p, "profiled_unwind_tables_bytes", "Memory that those tables were made of.",
+	counter(p, "profiled_unwind_tables_bytes", "Bytes of the tables that were made or loaded.",
 		s->tables_bytes);
 	counter(p, "profiled_unwind_asked_frames",
 		"Frames that libunwind did where no compiled rule was there.",

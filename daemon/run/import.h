@@ -11,7 +11,7 @@ struct import_setup {
 	const struct config *config;
 	struct broker *broker;
 	struct names *names;
-	struct tables *tables;
+	struct unwindtables *tables;
 	uid_t owner;
 	const char *name;        /* UTF-8 */
 	const atomic_bool *stop; /* becomes true: the import is to end */

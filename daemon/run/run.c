@@ -14,12 +14,14 @@
 #include "daemon/run/naming.h"
 #include "daemon/run/plan.h"
 #include "daemon/run/sampler.h"
-#include "daemon/symbol/tables.h"
+#include "daemon/symbol/unwindtables.h"
 
 #define DUMP_SLOTS 16
 #define DUMP_AGE_NS \
 	250000000ull /* askers within this time share one snapshot of a running session */
-#define HOST_AGE_NS 5000000000ull
+#define TABLES_DIR       "unwind" /* below the state directory, where we are */
+#define TABLES_BYTES_MAX (256ull << 20)
+#define HOST_AGE_NS      5000000000ull
 
 /* The last named profile of a session, shared by all who ask at about the same time. Under its
  * lock. */
@@ -37,7 +39,7 @@ struct run {
 	struct names *names;
 	struct store *store;
 	struct sampler *sampler;
-	struct tables *tables;
+	struct unwindtables *tables;
 	struct keeper *keeper;
 	pthread_mutex_t lock;
 	struct host host; /* under lock */
@@ -563,6 +565,9 @@ int run_new(const struct config *config, struct broker *broker, struct names *na
 	struct store *store, struct run **ret_run)
 {
 	AUTO(run_free_auto) struct run *r = calloc(1, sizeof(*r));
+	struct tablefiles_options files = {.dir = TABLES_DIR,
+		.max_bytes = TABLES_BYTES_MAX,
+		.free_floor_bytes = config->store_free_floor_bytes};
 	struct sampler_setup setup = {.config = config,
 		.broker = broker,
 		.last_id = store_last_id(store),
@@ -583,7 +588,7 @@ int run_new(const struct config *config, struct broker *broker, struct names *na
 	e = keeper_new(names, store, &r->keeper);
 	if (e < 0)
 		return e;
-	e = tables_new(names, &r->tables);
+	e = unwindtables_new(names, &files, &r->tables);
 	if (e < 0)
 		return e;
 	setup.arg = r->keeper;
@@ -614,7 +619,7 @@ void run_free(struct run *r)
 	}
 	keeper_free(r->keeper);
 	sampler_free(r->sampler);
-	tables_free(r->tables);
+	unwindtables_free(r->tables);
 	for (unsigned i = 0; i < DUMP_SLOTS; i++) {
 		drop_dump(&r->dumps[i]);
 		pthread_mutex_destroy(&r->dumps[i].lock);

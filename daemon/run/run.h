@@ -141,7 +141,7 @@ struct run_stats {
 	uint64_t tree_nodes, tree_bytes;
 	unsigned modules;
 	uint64_t module_bytes, modules_unreadable, sigbus;
-	uint64_t tables_made, tables_failed, tables_bytes;
+	uint64_t tables_made, tables_loaded, tables_failed, tables_bytes;
 	uint64_t unwind_asked_frames, unwind_asked_stacks;
 };
 void run_get_stats(struct run *r, struct run_stats *ret_stats);

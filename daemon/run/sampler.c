@@ -13,7 +13,7 @@
 #include "base/queue.h"
 #include "daemon/run/thrift.h"
 #include "daemon/symbol/sigbus.h"
-#include "daemon/symbol/tables.h"
+#include "daemon/symbol/unwindtables.h"
 
 #define SLOW_NS      300000000ull /* of the second that rings are sized for */
 #define ROUND_MS     100          /* rings are sized for a second at the asked rate */
@@ -225,10 +225,11 @@ static void add_table_stats(const struct sampler *s, struct run_stats *live)
 {
 	const struct unwinder *u = s->env.unwinders[UNWINDER_TABLE];
 	struct unwinder_stats walks = {0};
-	struct tables_stats tables;
+	struct unwindtables_stats tables;
 
-	tables_get_stats(s->env.tables, &tables);
+	unwindtables_get_stats(s->env.tables, &tables);
 	live->tables_made = tables.made;
+	live->tables_loaded = tables.loaded;
 	live->tables_failed = tables.failed;
 	live->tables_bytes = tables.bytes;
 	if (u)

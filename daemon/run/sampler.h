@@ -12,8 +12,8 @@ struct sampler;
 struct sampler_setup {
 	const struct config *config; /* copied */
 	struct broker *broker;
-	struct tables *tables; /* lent */
-	uint64_t last_id;      /* ids go on from here */
+	struct unwindtables *tables; /* lent */
+	uint64_t last_id;            /* ids go on from here */
 	/* A session has ended, its final profile is there: called on the sampler thread, must only
 	 * pass the word on. */
 	void (*wake_keeper)(void *arg);

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "daemon/run/meta.h"
-#include "daemon/symbol/tables.h"
+#include "daemon/symbol/unwindtables.h"
 #include "daemon/tree/ledger.h"
 
 #define SWEEP_NS          2000000000ull
@@ -466,7 +466,7 @@ static enum run_error error_of(int r)
 
 static void want_table(void *tables, struct module *m)
 {
-	tables_want(tables, m);
+	unwindtables_want(tables, m);
 }
 
 static int get_unwinder(struct session_env *env, enum unwinder_kind kind, struct unwinder **ret)

@@ -20,7 +20,7 @@ struct session_env {
 	const struct config *config;
 	struct broker *broker;
 	struct modules *modules;
-	struct tables *tables;
+	struct unwindtables *tables;
 	struct unwinder *unwinders[UNWINDER_KINDS]; /* each made when first asked for */
 	struct run_stats *stats;                    /* totals over all sessions */
 	bool new_jit;              /* some process has run JIT code for the first time */

@@ -57,6 +57,7 @@ static void table_free(struct cfi_table *t)
 {
 	if (!t)
 		return;
+	sigbus_unguard(t->map); /* of one on disk */
 	munmap((void *)(uintptr_t)t->map, t->bytes);
 	free(t);
 }

@@ -56,7 +56,7 @@ bool unwinder_kind_of(const char *name, enum unwinder_kind *ret_kind);
  * -EINVAL otherwise. */
 int unwinder_new(const char *name, struct unwinder **ret_unwinder);
 void unwinder_free(struct unwinder *u);
-/* Whom a "table" tells of modules whose rules are not compiled yet: tables_want(), as a rule.
+/* Whom a "table" tells of modules whose rules are not compiled yet: unwindtables_want(), as a rule.
  * Without it only those that are there already are used. Nothing for the others. */
 void unwinder_ask_tables(struct unwinder *u, void (*want)(void *arg, struct module *m), void *arg);
 /* Fills *chain, always: a failure is its end. max_frames at most UNWIND_FRAMES_MAX. */

@@ -1,4 +1,4 @@
-#include "daemon/symbol/tables.h"
+#include "daemon/symbol/unwindtables.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,25 +12,54 @@
 
 #define QUEUE_LENGTH 4096 /* as many as there are modules at most */
 
-struct tables {
+struct unwindtables {
 	struct names *names;
+	struct tablefiles *files; /* or NULL; the thread's */
 	struct queue *queue; /* of modules, a reference each; the last item is the tables itself */
 	pthread_t thread;
 	bool lives;
 	atomic_bool stopping;
-	atomic_ullong made, failed, bytes;
+	atomic_ullong made, loaded, failed, bytes;
 };
 
-static void make_one(struct tables *t, struct module *m)
+static void hand_over(struct unwindtables *t, struct module *m, struct cfi_table *table)
+{
+	atomic_fetch_add(&t->bytes, table->bytes);
+	log_debug("%s: %u unwind rules", m->path, table->count);
+	module_set_table(m, table);
+}
+
+static bool load_one(struct unwindtables *t, struct module *m)
+{
+	struct cfi_table *table;
+
+	if (!t->files || m->is_vdso || tablefiles_load(t->files, m, &table) < 0)
+		return false;
+	atomic_fetch_add(&t->loaded, 1);
+	hand_over(t, m, table);
+	return true;
+}
+
+static void save_one(struct unwindtables *t, struct module *m, const struct cfi_table *table)
+{
+	int r = t->files && !m->is_vdso ? tablefiles_save(t->files, m, table) : 0;
+
+	if (r < 0 && r != -EFBIG)
+		log_debug("%s: its unwind rules are not kept: %s", m->path, strerror(-r));
+}
+
+static void make_one(struct unwindtables *t, struct module *m)
 {
 	struct cfi_table *table = NULL;
-	int r = names_unwind_table(t->names, m, &table);
+	int r;
 
+	if (load_one(t, m))
+		return;
+	r = names_unwind_table(t->names, m, &table);
 	if (r == 0) {
 		atomic_fetch_add(&t->made, 1);
-		atomic_fetch_add(&t->bytes, table->bytes);
-		log_debug("%s: %u unwind rules", m->path, table->count);
-		module_set_table(m, table);
+		hand_over(t, m, table);
+		save_one(t, m, table); /* the module holds it, and we hold the module */
 		return;
 	}
 	if (r == -ENODATA) /* nothing to compile: stepping goes by frame pointers there */
@@ -40,9 +69,9 @@ static void make_one(struct tables *t, struct module *m)
 		r == -EIO ? "the reader died over them" : strerror(-r));
 }
 
-static void *tables_main(void *arg)
+static void *unwindtables_main(void *arg)
 {
-	struct tables *t = arg;
+	struct unwindtables *t = arg;
 	struct pollfd p = {.fd = queue_fd(t->queue), .events = POLLIN};
 	void *item;
 
@@ -58,18 +87,22 @@ static void *tables_main(void *arg)
 	}
 }
 
-int tables_new(struct names *names, struct tables **ret_tables)
+int unwindtables_new(struct names *names, const struct tablefiles_options *files,
+	struct unwindtables **ret_tables)
 {
-	AUTO(tables_free_auto) struct tables *t = calloc(1, sizeof(*t));
+	AUTO(unwindtables_free_auto) struct unwindtables *t = calloc(1, sizeof(*t));
 	int r;
 
 	if (!t)
 		return -ENOMEM;
 	t->names = names;
+	r = files ? tablefiles_new(files, &t->files) : 0;
+	if (r < 0)
+		log_info("%s: unwind rules are not kept: %s", files->dir, strerror(-r));
 	r = queue_new(QUEUE_LENGTH, &t->queue);
 	if (r < 0)
 		return r;
-	r = -pthread_create(&t->thread, NULL, tables_main, t);
+	r = -pthread_create(&t->thread, NULL, unwindtables_main, t);
 	if (r < 0)
 		return r;
 	t->lives = true;
@@ -77,7 +110,7 @@ int tables_new(struct names *names, struct tables **ret_tables)
 	return 0;
 }
 
-void tables_free(struct tables *t)
+void unwindtables_free(struct unwindtables *t)
 {
 	void *item;
 
@@ -92,10 +125,11 @@ void tables_free(struct tables *t)
 		if (item != t)
 			module_unref(item);
 	queue_free(t->queue);
+	tablefiles_free(t->files);
 	free(t);
 }
 
-void tables_want(struct tables *t, struct module *m)
+void unwindtables_want(struct unwindtables *t, struct module *m)
 {
 	if (m->fd < 0 || m->error != 0 || !module_claim_table(m))
 		return;
@@ -104,9 +138,10 @@ void tables_want(struct tables *t, struct module *m)
 		module_unref(m); /* so it stays as it is: slower, but right */
 }
 
-void tables_get_stats(struct tables *t, struct tables_stats *ret_stats)
+void unwindtables_get_stats(struct unwindtables *t, struct unwindtables_stats *ret_stats)
 {
 	ret_stats->made = atomic_load(&t->made);
+	ret_stats->loaded = atomic_load(&t->loaded);
 	ret_stats->failed = atomic_load(&t->failed);
 	ret_stats->bytes = atomic_load(&t->bytes);
 }
