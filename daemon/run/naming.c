@@ -1,8 +1,10 @@
 #include "daemon/run/naming.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "base/buf.h"
 #include "base/map.h"
@@ -291,14 +293,34 @@ static void *retain_module(void *handle)
 	return module_ref(handle);
 }
 
+static bool has_kernel_frames(const struct profile *p)
+{
+	for (uint32_t i = 0; i < p->frame_count; i++)
+		if (p->frames[i].kind == FRAME_KERNEL)
+			return true;
+	return false;
+}
+
+/* While the kernel is that of the frames: of one that is gone the file in the store tells. */
+static void note_kernel(struct names *names, struct profile *p)
+{
+	char hex[2 * BUILD_ID_MAX + 1] = "";
+	struct kernel_identity id;
+	struct utsname name;
+
+	names_kernel_identity(names, &id);
+	for (unsigned i = 0; i < id.build_id_bytes; i++)
+		snprintf(hex + 2 * i, 3, "%02x", id.build_id[i]);
+	p->meta.kernel_text = id.text;
+	p->meta.kernel_build_id = meta_text(p, hex);
+	p->meta.kernel_release = meta_text(p, uname(&name) == 0 ? name.release : "");
+}
+
 static void note_hidden_kernel(struct names *names, struct profile *p)
 {
 	AUTO(buf_done) struct buf b = BUF_INIT;
-	bool has_kernel = false;
 
-	for (uint32_t i = 0; i < p->frame_count && !has_kernel; i++)
-		has_kernel = p->frames[i].kind == FRAME_KERNEL;
-	if (!has_kernel || !names_kernel_hidden(names))
+	if (!names_kernel_hidden(names))
 		return;
 	buf_printf(&b,
 		"%skernel functions have no names: the kernel hides their addresses "
@@ -340,7 +362,10 @@ int naming_apply(struct names *names, const struct profile *raw, enum names_want
 	work_done(&w);
 	if (r < 0)
 		return r;
-	note_hidden_kernel(names, p);
+	if (has_kernel_frames(p)) {
+		note_kernel(names, p);
+		note_hidden_kernel(names, p);
+	}
 	*ret_named = MOVE(p);
 	return 0;
 }

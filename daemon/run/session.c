@@ -59,8 +59,10 @@ static int64_t module_index(struct session *s, struct module *m)
 	index = calltree_module(s->tree, m->id, m->path, hex, m, &is_new);
 	if (index < 0)
 		return index;
-	if (is_new)
+	if (is_new) {
 		module_ref(m);
+		calltree_module_bias(s->tree, (uint32_t)index, module_code_bias(m));
+	}
 	(void)map_set(s->module_index, m->id, (uint64_t)index);
 	return index;
 }

@@ -304,6 +304,15 @@ static int get_names(struct reading *r, struct profile *p)
 	return 0;
 }
 
+/* Files of before have none. */
+static void get_biases(struct reading *r, struct profile *p)
+{
+	if (r->at == r->end)
+		return;
+	for (uint32_t i = 0; i < p->module_count; i++)
+		p->modules[i].bias = get_number(r);
+}
+
 static int get_body(struct reading *r, struct profile *p)
 {
 	int e = get_texts(r, p);
@@ -318,6 +327,8 @@ static int get_body(struct reading *r, struct profile *p)
 		e = get_log(r, p);
 	if (e == 0)
 		e = get_names(r, p);
+	if (e == 0)
+		get_biases(r, p);
 	if (e == 0 && (r->bad || r->at != r->end))
 		e = -EBADMSG;
 	return e == 0 ? profile_check(p) : e;

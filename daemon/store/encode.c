@@ -156,6 +156,13 @@ static void put_names(const struct profile *p, struct buf *into)
 	}
 }
 
+/* Behind all that the first version has. */
+static void put_biases(const struct profile *p, struct buf *into)
+{
+	for (uint32_t i = 0; i < p->module_count; i++)
+		put_number(into, p->modules[i].bias);
+}
+
 static int pack(const struct buf *from, struct buf *into, uint64_t *ret_packed)
 {
 	size_t most = ZSTD_compressBound(from->len);
@@ -212,6 +219,7 @@ int store_encode(const struct profile *p, struct buf *into)
 		put_weights(p, e, &body);
 	put_log(p, &body);
 	put_names(p, &body);
+	put_biases(p, &body);
 	if (head.error || body.error)
 		return head.error ? head.error : body.error;
 	r = buf_append(into, space, sizeof(space));

@@ -10,9 +10,9 @@ void layout_from_meta(
 {
 	const uint64_t n[META_NUMBERS] = {m->session_id, m->freq_hz, m->period, m->started_wall_ns,
 		m->ended_wall_ns, m->started_ns, m->taken_ns, m->cost_cpu_ns, m->cost_bytes,
-		m->owner};
+		m->owner, m->kernel_text};
 	const uint32_t t[META_TEXTS] = {m->name, m->target, m->target_json, m->options_json,
-		m->state, m->ended_by, m->warnings};
+		m->state, m->ended_by, m->warnings, m->kernel_release, m->kernel_build_id};
 
 	memcpy(numbers, n, sizeof(n));
 	memcpy(texts, t, sizeof(t));
@@ -32,6 +32,7 @@ void layout_to_meta(
 		.cost_cpu_ns = n[7],
 		.cost_bytes = n[8],
 		.owner = (uid_t)n[9],
+		.kernel_text = n[10],
 		.name = t[0],
 		.target = t[1],
 		.target_json = t[2],
@@ -39,6 +40,8 @@ void layout_to_meta(
 		.state = t[4],
 		.ended_by = t[5],
 		.warnings = t[6],
+		.kernel_release = t[7],
+		.kernel_build_id = t[8],
 	};
 }
 

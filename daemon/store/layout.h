@@ -8,8 +8,8 @@
 #include "daemon/store/format.h"
 #include "daemon/tree/profile.h"
 
-#define META_NUMBERS   10u
-#define META_TEXTS     7u
+#define META_NUMBERS   11u
+#define META_TEXTS     9u
 #define LEDGER_NUMBERS ((unsigned)(sizeof(struct ledger) / sizeof(uint64_t)))
 
 void layout_from_meta(

@@ -233,6 +233,14 @@ bool module_vaddr_of_offset(const struct module *m, uint64_t offset, uint64_t *r
 		vaddr_in_segments(m, false, offset, ret_vaddr);
 }
 
+uint64_t module_code_bias(const struct module *m)
+{
+	for (unsigned i = 0; i < m->segment_count; i++)
+		if (m->segments[i].exec)
+			return m->segments[i].vaddr - m->segments[i].offset;
+	return 0;
+}
+
 bool module_offset_of_vaddr(const struct module *m, uint64_t vaddr, uint64_t *ret_offset)
 {
 	for (unsigned i = 0; i < m->segment_count; i++) {

@@ -67,6 +67,8 @@ int module_new_vdso(uint32_t id, struct module **ret_module);
 
 /* File offset to the file's own address and back. False: in no segment. */
 bool module_vaddr_of_offset(const struct module *m, uint64_t offset, uint64_t *ret_vaddr);
+/* Of its first segment of code: vaddr less offset; 0 when there is none. */
+uint64_t module_code_bias(const struct module *m);
 bool module_offset_of_vaddr(const struct module *m, uint64_t vaddr, uint64_t *ret_offset);
 /* len bytes at vaddr, lent; NULL when they are not all in the file. */
 const void *module_bytes(const struct module *m, uint64_t vaddr, size_t len);

@@ -136,6 +136,12 @@ int64_t calltree_module(struct calltree *t, uint64_t key, const char *path,
 	return tables_module(&t->tables, key, path, build_id_hex, handle, ret_new);
 }
 
+void calltree_module_bias(struct calltree *t, uint32_t module, uint64_t bias)
+{
+	if (module < t->tables.module_count)
+		t->tables.modules[module].bias = bias;
+}
+
 int64_t calltree_process(struct calltree *t, pid_t pid, uint64_t start_ticks)
 {
 	return tables_process(&t->tables, pid, start_ticks);

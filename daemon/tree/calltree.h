@@ -40,6 +40,9 @@ void calltree_set_release(struct calltree *t, void (*release)(void *), void *(*r
 int64_t calltree_module(struct calltree *t, uint64_t key, const char *path,
 	const char *build_id_hex, void *handle, bool *ret_new);
 
+/* Of a module: see profile_module. */
+void calltree_module_bias(struct calltree *t, uint32_t module, uint64_t bias);
+
 /* The index of a process or thread. Once the tables are full, new ones share one entry that says
  * so, and are counted; -EINVAL: a negative pid; -ENOMEM. */
 int64_t calltree_process(struct calltree *t, pid_t pid, uint64_t start_ticks);

@@ -40,6 +40,7 @@ struct profile_node {
 struct profile_module {
 	uint32_t path;     /* text */
 	uint32_t build_id; /* text, hex; 0: none */
+	uint64_t bias;     /* of its code: the file's own address less the offset in the file */
 	void *handle;      /* a struct module while the engine that sampled it lives, else NULL; see
 			      retain */
 };
@@ -110,6 +111,9 @@ struct profile_meta {
 		taken_ns; /* monotonic; taken: when this snapshot was made, or the end */
 	uint64_t cost_cpu_ns, cost_bytes; /* of the engine for this session */
 	uid_t owner;                      /* whoever started it */
+	/* What tells the kernel of kernel frames from another one, and from itself after a boot. */
+	uint64_t kernel_text;                     /* address of its start; 0: not known */
+	uint32_t kernel_release, kernel_build_id; /* text, the latter hex */
 };
 
 struct profile {

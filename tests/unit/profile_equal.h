@@ -51,6 +51,7 @@ static void assert_same_profile(const struct profile *a, const struct profile *b
 	for (uint32_t i = 0; i < a->module_count; i++) {
 		assert_int_equal(a->modules[i].path, b->modules[i].path);
 		assert_int_equal(a->modules[i].build_id, b->modules[i].build_id);
+		assert_int_equal(a->modules[i].bias, b->modules[i].bias);
 	}
 	assert_int_equal(a->process_count, b->process_count);
 	for (uint32_t i = 0; i < a->process_count; i++) {

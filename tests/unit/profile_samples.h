@@ -123,6 +123,7 @@ __attribute__((unused)) static uint32_t sample_module(struct sample_builder *b, 
 	p->modules[p->module_count] = (struct profile_module){
 		.path = sample_text(b, path),
 		.build_id = sample_text(b, "00ff00ff"),
+		.bias = 0x1000,
 	};
 	return p->module_count++;
 }

@@ -102,6 +102,12 @@ void names_jit_refresh(struct names *n, pid_t pid, uint64_t start)
 	jit_refreshes++;
 }
 
+void names_kernel_identity(struct names *n, struct kernel_identity *ret_identity)
+{
+	*ret_identity = (struct kernel_identity){
+		.build_id = {0xab, 0x01}, .build_id_bytes = 2, .text = 0xffffffff81000000};
+}
+
 bool names_kernel_hidden(struct names *n)
 {
 	return hidden;
@@ -258,6 +264,17 @@ static void unreadable_module_leaves_the_rest_named(void **state)
 	profile_unref(p);
 }
 
+static void the_kernel_of_its_frames_is_told(void **state)
+{
+	struct profile *p;
+
+	assert_int_equal(naming_apply(NULL, raw, NAMES_PLAIN, &p), 0);
+	assert_int_equal(p->meta.kernel_text, 0xffffffff81000000);
+	assert_string_equal(profile_text(p, p->meta.kernel_build_id), "ab01");
+	assert_true(strlen(profile_text(p, p->meta.kernel_release)) > 0);
+	profile_unref(p);
+}
+
 static void hidden_kernel_names_are_said(void **state)
 {
 	struct profile *p;
@@ -303,6 +320,7 @@ int main(void)
 		TEST(same_name_is_kept_once),
 		TEST(inline_frames_come_innermost_first),
 		TEST(unreadable_module_leaves_the_rest_named),
+		TEST(the_kernel_of_its_frames_is_told),
 		TEST(hidden_kernel_names_are_said),
 		TEST(jit_maps_are_read_once_a_process),
 		TEST(empty_profile_is_fine),
