@@ -47,6 +47,7 @@ struct run {
 	uint64_t same[UNWINDER_KINDS];   /* chains as by compiled rules, their ends too */
 	uint64_t prefix[UNWINDER_KINDS]; /* chains that agree as far as both go */
 	uint64_t same_frames[UNWINDER_KINDS];
+	uint64_t same_sps;               /* chains whose stack pointers too are as by libunwind */
 	uint64_t ends[UNWIND_END_COUNT]; /* by compiled rules */
 	unsigned shown;
 };
@@ -78,7 +79,10 @@ static void show_difference(struct run *r, enum unwinder_kind other)
 static void compare(struct run *r)
 {
 	const struct unwind_chain *a = &r->chains[UNWINDER_TABLE];
+	const struct unwind_chain *u = &r->chains[UNWINDER_LIBUNWIND];
 
+	if (u->count == a->count)
+		r->same_sps += memcmp(a->sps, u->sps, a->count * sizeof(a->sps[0])) == 0;
 	r->frames += a->count;
 	r->ends[a->end]++;
 	for (int k = UNWINDER_LIBUNWIND; k < UNWINDER_KINDS; k++) {
@@ -249,6 +253,9 @@ static void print_result(struct run *r)
 			       ", \"same_frames_percent\": %.3f",
 				percent(r->same[k], r->count), percent(r->prefix[k], r->count),
 				percent(r->same_frames[k], r->frames));
+		if (kind == UNWINDER_LIBUNWIND)
+			printf(", \"same_stack_pointers_percent\": %.3f",
+				percent(r->same_sps, r->count));
 		printf("}");
 	}
 	printf("}\n");

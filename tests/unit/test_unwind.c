@@ -368,6 +368,104 @@ static void at_every_instruction(void **state)
 	assert_true(whole_by_libdw > 20);
 }
 
+static void make_own_table(void *arg, struct module *m)
+{
+	if (!strstr(m->path, ".so"))
+		make_table(arg, m);
+}
+
+static void make_other_tables(void *arg, struct module *m)
+{
+	if (strstr(m->path, ".so"))
+		make_table(arg, m);
+}
+
+/* Some files have no compiled rules: within a stack they are left to libunwind. */
+static void check_with_some(
+	struct fixture *f, size_t count, void (*want)(void *arg, struct module *m))
+{
+	struct unwinder_stats stats;
+	struct unwinder *u;
+
+	assert_int_equal(unwinder_new("table", &u), 0);
+	unwinder_ask_tables(u, want, NULL);
+	for (int again = 0; again < 2; again++)
+		for (size_t i = 0; i < count; i++) {
+			unwinder_run(u, f->space, &traps[i].sample, 1000, &chain);
+			if (!is_expected(&traps[i], 0))
+				print_chain("table", &traps[i]);
+			assert_true(is_expected(&traps[i], 0));
+		}
+	unwinder_get_stats(u, &stats);
+	assert_int_equal(stats.stacks, 2 * count);
+	assert_true(stats.asked_frames > count);
+	unwinder_forget(u, f->space);
+	unwinder_free(u);
+}
+
+static NI long steps_into_another(void)
+{
+	long x;
+
+	trap_steps_on();
+	x = ffsl(12); /* called here alone */
+	x += ffsl(8);
+	trap_steps_off();
+	return x;
+}
+
+static void with_rules_of_this_program_alone(void **state)
+{
+	trap_begin(traps, sizeof(traps) / sizeof(traps[0]), TRAP_STACK_BYTES);
+	assert_int_not_equal(steps_into_another(), 0);
+	check_with_some(*state, trap_end(), make_own_table);
+}
+
+static void with_rules_of_libraries_alone(void **state)
+{
+	trap_begin(traps, sizeof(traps) / sizeof(traps[0]), TRAP_STACK_BYTES);
+	assert_int_not_equal(steps_into_a_library(), 0);
+	check_with_some(*state, trap_end(), make_other_tables);
+}
+
+/* Once there are rules, libunwind has little to do; and what was found of a space is forgotten when
+ * its code is another's. */
+static void rules_are_used_and_forgotten(void **state)
+{
+	struct fixture *f = *state;
+	struct unwinder *u = f->unwinders[TABLE];
+	static struct unwind_chain by_libunwind;
+	struct unwinder_stats before, after;
+
+	trap_begin(traps, 1, TRAP_STACK_BYTES);
+	outer(30);
+	assert_int_equal(trap_end(), 1);
+	check(f, &traps[0], 0, 30);
+	unwinder_get_stats(u, &before);
+	unwinder_run(u, f->space, &traps[0].sample, 1000, &chain);
+	unwinder_get_stats(u, &after);
+	assert_int_equal(after.asked_frames, before.asked_frames);
+	assert_int_equal(after.asked_stacks, before.asked_stacks);
+	assert_int_equal(after.stacks, before.stacks + 1);
+
+	/* The same addresses, of other memory. */
+	space_clear(f->space);
+	unwinder_run(u, f->space, &traps[0].sample, 1000, &chain);
+	assert_int_equal(chain.end, UNWIND_NO_MODULE);
+	assert_int_equal(chain.count, 1);
+	assert_int_equal(space_read(f->space, 0), 0);
+	check(f, &traps[0], 0, 30);
+	assert_int_equal(space_map(f->space, (uintptr_t)outer & ~4095ull,
+				 ((uintptr_t)outer & ~4095ull) + 4096, 0, 0, 0, "//anon"),
+		0);
+	unwinder_run(f->unwinders[LIBUNWIND], f->space, &traps[0].sample, 1000, &chain);
+	by_libunwind = chain;
+	unwinder_run(u, f->space, &traps[0].sample, 1000, &chain);
+	assert_int_equal(chain.end, by_libunwind.end);
+	assert_int_equal(chain.count, by_libunwind.count);
+	assert_memory_equal(chain.how, by_libunwind.how, chain.count);
+}
+
 void without_cfi(void (*fn)(void));
 extern const char without_cfi_end[];
 __asm__(".text\n"
@@ -673,6 +771,9 @@ int main(void)
 		WITH_FIXTURE(a_call_at_the_end_of_a_function),
 		WITH_FIXTURE(a_realigned_stack_with_alloca),
 		WITH_FIXTURE(at_every_instruction),
+		WITH_FIXTURE(with_rules_of_this_program_alone),
+		WITH_FIXTURE(with_rules_of_libraries_alone),
+		WITH_FIXTURE(rules_are_used_and_forgotten),
 		WITH_FIXTURE(code_without_cfi_by_frame_pointer),
 		WITH_FIXTURE(code_without_a_file_by_frame_pointer),
 		WITH_FIXTURE(entry_and_exit_without_cfi),

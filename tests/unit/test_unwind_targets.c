@@ -20,6 +20,7 @@
 #include "tests/unit/make_table.h"
 
 #define STACK_BYTES 65528
+#define STEPS_MAX   100000
 
 struct target {
 	pid_t pid;
@@ -114,6 +115,13 @@ static void start(struct target *t, const char *name)
 	assert_int_equal(space_read(t->space, 0), 0);
 }
 
+static bool agree(const struct unwind_chain *a, const struct unwind_chain *b)
+{
+	return a->count == b->count && a->end == b->end &&
+		memcmp(a->addrs, b->addrs, a->count * sizeof(a->addrs[0])) == 0 &&
+		memcmp(a->sps, b->sps, a->count * sizeof(a->sps[0])) == 0;
+}
+
 static void stop(struct target *t)
 {
 	int status;
@@ -200,6 +208,52 @@ static void frame_pointers_alone(void **state)
 	check("stop_in_leaf_fp", "libdw");
 }
 
+/* From the innermost function on to the end of the program, an instruction at a time: returns, the
+ * run-time linker, clean-up at exit. What compiled rules give is what libunwind gives, whatever
+ * that is. */
+static void at_each_further_instruction(void **state)
+{
+	static const char *const names[] = {"stop_in_leaf", "stop_in_leaf_static",
+		"stop_in_leaf_debug_frame", "stop_in_leaf_cleanup", "stop_in_leaf_fp"};
+	static struct unwind_chain by_table;
+	static struct target t;
+	int status;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct unwinder *table, *libunwind;
+		unsigned steps = 0, whole = 0;
+
+		start(&t, names[i]);
+		assert_int_equal(unwinder_new("table", &table), 0);
+		assert_int_equal(unwinder_new("libunwind", &libunwind), 0);
+		unwinder_ask_tables(table, make_table, NULL);
+		while (steps < STEPS_MAX) {
+			unwinder_run(libunwind, t.space, &t.sample, 100, &chain);
+			unwinder_run(table, t.space, &t.sample, 100, &by_table);
+			if (!agree(&chain, &by_table))
+				fail_msg("%s, step %u at %llx: %u frames, %s; by rules %u, %s",
+					names[i], steps, (unsigned long long)t.sample.ip,
+					chain.count, unwind_end_name(chain.end), by_table.count,
+					unwind_end_name(by_table.end));
+			whole += chain.end == UNWIND_ROOT;
+			steps++;
+			assert_int_equal(ptrace(PTRACE_SINGLESTEP, t.pid, NULL, NULL), 0);
+			assert_int_equal(waitpid(t.pid, &status, 0), t.pid);
+			if (!WIFSTOPPED(status))
+				break;
+			take_sample(&t);
+		}
+		print_message("%s: %u steps, %u whole\n", names[i], steps, whole);
+		assert_true(steps > 200 && whole > steps / 2);
+		unwinder_forget(table, t.space);
+		unwinder_forget(libunwind, t.space);
+		unwinder_free(table);
+		unwinder_free(libunwind);
+		stop(&t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,6 +263,7 @@ int main(void)
 		cmocka_unit_test(a_static_program_at_any_address),
 		cmocka_unit_test(tables_in_debug_frame_alone),
 		cmocka_unit_test(frame_pointers_alone),
+		cmocka_unit_test(at_each_further_instruction),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL) != 0;
