@@ -162,8 +162,7 @@ void api_session_change(struct req *r)
 		refuse_body(r, error, &message);
 		return;
 	}
-	error = run_change(
-		r->http->setup.run, &r->who, r->id, change.freq_hz, change.kernel, &head, &message);
+	error = run_change(r->http->setup.run, &r->who, r->id, &change, &head, &message);
 	answer_run(r, error, head, &message);
 }
 

@@ -274,23 +274,33 @@ static int read_max_frames(struct reading *in, const cJSON *value)
 	return r;
 }
 
-static int read_cpu_percent(struct reading *in, const cJSON *value)
+static int read_percent(struct reading *in, const cJSON *value, double *ret_percent)
 {
 	double percent = value->valuedouble;
 
 	if (!cJSON_IsNumber(value) || !(percent >= CONFIG_PERCENT_MIN && percent <= 100))
 		return refuse(in, value, "a number from 0.01 to 100");
-	in->session->cpu_percent = percent;
+	*ret_percent = percent;
 	return 0;
 }
 
-static int read_memory(struct reading *in, const cJSON *value)
+static int read_mib(struct reading *in, const cJSON *value, uint32_t *ret_mib)
 {
 	uint64_t mib = 0;
 	int r = read_integer(in, value, 1, MEMORY_MIB_MAX, &mib);
 
-	in->session->memory_mib = (uint32_t)mib;
+	*ret_mib = (uint32_t)mib;
 	return r;
+}
+
+static int read_cpu_percent(struct reading *in, const cJSON *value)
+{
+	return read_percent(in, value, &in->session->cpu_percent);
+}
+
+static int read_memory(struct reading *in, const cJSON *value)
+{
+	return read_mib(in, value, &in->session->memory_mib);
 }
 
 static int read_name(struct reading *in, const cJSON *value)
@@ -340,9 +350,21 @@ static int read_new_kernel(struct reading *in, const cJSON *value)
 	return r;
 }
 
+static int read_new_cpu_percent(struct reading *in, const cJSON *value)
+{
+	return read_percent(in, value, &in->change->cpu_percent);
+}
+
+static int read_new_memory(struct reading *in, const cJSON *value)
+{
+	return read_mib(in, value, &in->change->memory_mib);
+}
+
 static const struct field change_fields[] = {
 	{"frequency_hz", read_new_frequency},
 	{"kernel", read_new_kernel},
+	{"cpu_percent", read_new_cpu_percent},
+	{"memory_mib", read_new_memory},
 	{NULL, NULL},
 };
 
@@ -438,9 +460,11 @@ int json_in_change(const char *text, size_t len, uint64_t max_freq_hz,
 
 	if (r < 0)
 		return r;
-	if (change.freq_hz == 0 && change.kernel < 0) {
+	if (change.freq_hz == 0 && change.kernel < 0 && change.cpu_percent == 0 &&
+		change.memory_mib == 0) {
 		buf_append_str(why,
-			"The body changes nothing; give \"frequency_hz\", \"kernel\" or both.");
+			"The body changes nothing; give \"frequency_hz\", \"kernel\", "
+			"\"cpu_percent\" or \"memory_mib\".");
 		return -EINVAL;
 	}
 	*ret_change = change;

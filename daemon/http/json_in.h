@@ -13,11 +13,7 @@
 int json_in_session(const char *text, size_t len, uint64_t max_freq_hz,
 	struct session_request *ret_request, struct buf *why);
 
-struct session_change {
-	uint64_t freq_hz; /* 0: as it is */
-	int kernel;       /* -1: as it is */
-};
-/* The body of PATCH /v1/sessions/ID: one of the two at least. */
+/* The body of PATCH /v1/sessions/ID: one of them at least. */
 int json_in_change(const char *text, size_t len, uint64_t max_freq_hz,
 	struct session_change *ret_change, struct buf *why);
 

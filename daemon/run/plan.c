@@ -163,6 +163,20 @@ static void plan_deep(struct session_plan *p)
 	c->events[c->event_count++].deep = true;
 }
 
+int plan_check_budget(
+	const struct config *config, double cpu_percent, uint32_t memory_mib, struct buf *message)
+{
+	if (cpu_percent > config->cpu_percent)
+		buf_printf(message, "cpu_percent is over the configured limit of %.9g",
+			config->cpu_percent);
+	else if (memory_mib > config->memory_mib)
+		buf_printf(message, "memory_mib is over the configured limit of %u",
+			config->memory_mib);
+	else
+		return 0;
+	return -EINVAL;
+}
+
 static int plan_budget(const struct config *config, struct session_plan *p, struct buf *message)
 {
 	struct session_request *q = &p->request;
@@ -171,15 +185,9 @@ static int plan_budget(const struct config *config, struct session_plan *p, stru
 		q->cpu_percent = config->cpu_percent;
 	if (!q->memory_mib)
 		q->memory_mib = config->memory_mib;
-	if (q->cpu_percent > config->cpu_percent)
-		buf_printf(message, "cpu_percent is over the configured limit of %.9g",
-			config->cpu_percent);
-	else if (q->memory_mib > config->memory_mib)
-		buf_printf(message, "memory_mib is over the configured limit of %u",
-			config->memory_mib);
-	else
-		return RUN_OK;
-	return RUN_BAD_REQUEST;
+	return plan_check_budget(config, q->cpu_percent, q->memory_mib, message) < 0
+		? RUN_BAD_REQUEST
+		: RUN_OK;
 }
 
 static int plan_duration(const struct config *config, struct session_plan *p, struct buf *message)

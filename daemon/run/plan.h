@@ -11,4 +11,8 @@ int plan_make(struct broker *b, const struct config *config, const struct host *
 	const struct caller *who, const struct session_request *request,
 	struct session_plan *ret_plan, struct buf *message);
 
+/* -EINVAL and a sentence: more than the configuration allows. */
+int plan_check_budget(
+	const struct config *config, double cpu_percent, uint32_t memory_mib, struct buf *message);
+
 #endif

@@ -81,8 +81,8 @@ static struct host get_host(struct run *r, struct config *ret_config)
 struct request {
 	struct run *run;
 	const struct caller *who;
-	uint64_t id, freq_hz;
-	int kernel;
+	uint64_t id;
+	const struct session_change *change;
 	struct session_plan *plan;
 	struct buf *message;
 	int error;
@@ -162,12 +162,12 @@ static void do_change(struct sampler *s, void *arg)
 		q->error = RUN_CONFLICT;
 		return;
 	}
-	if (q->kernel > 0 && !q->who->all) {
+	if (q->change->kernel > 0 && !q->who->all) {
 		buf_append_str(q->message, "the kernel side is for root and the service group");
 		q->error = RUN_FORBIDDEN;
 		return;
 	}
-	q->error = sampler_change_session(s, x, q->freq_hz, q->kernel, q->message);
+	q->error = sampler_change_session(s, x, q->change, q->message);
 	if (q->error == RUN_OK)
 		answer_head(x, q);
 }
@@ -314,27 +314,24 @@ int run_stop(struct run *r, const struct caller *who, uint64_t id, struct profil
 	return q.error;
 }
 
-int run_change(struct run *r, const struct caller *who, uint64_t id, uint64_t freq_hz, int kernel,
-	struct profile **ret_head, struct buf *message)
+int run_change(struct run *r, const struct caller *who, uint64_t id,
+	const struct session_change *change, struct profile **ret_head, struct buf *message)
 {
-	struct request q = {.run = r,
-		.who = who,
-		.id = id,
-		.freq_hz = freq_hz,
-		.kernel = kernel,
-		.message = message};
+	struct request q = {.run = r, .who = who, .id = id, .change = change, .message = message};
 	struct config config;
 	struct host host = get_host(r, &config);
 	uint64_t top = config.max_freq_hz;
 
 	if (host.max_rate && host.max_rate < top)
 		top = host.max_rate;
-	if (freq_hz > top) {
+	if (change->freq_hz > top) {
 		buf_printf(message, "frequency_hz %llu is over the limit of %llu",
-			(unsigned long long)freq_hz, (unsigned long long)top);
+			(unsigned long long)change->freq_hz, (unsigned long long)top);
 		return RUN_BAD_REQUEST;
 	}
-	if (kernel > 0 && !host.kernel) {
+	if (plan_check_budget(&config, change->cpu_percent, change->memory_mib, message) < 0)
+		return RUN_BAD_REQUEST;
+	if (change->kernel > 0 && !host.kernel) {
 		buf_append_str(message,
 			"kernel.perf_event_paranoid forbids the kernel side without CAP_PERFMON");
 		return RUN_FORBIDDEN;

@@ -54,6 +54,13 @@ struct session_request {
 };
 void session_request_defaults(struct session_request *r);
 
+struct session_change {
+	uint64_t freq_hz;    /* 0: as it is */
+	int kernel;          /* -1: as it is */
+	double cpu_percent;  /* 0: as it is */
+	uint32_t memory_mib; /* 0: as it is */
+};
+
 enum session_state {
 	SESSION_RUNNING,
 	SESSION_STOPPED /* by somebody */,
@@ -92,9 +99,8 @@ int run_stop(struct run *r, const struct caller *who, uint64_t id, struct profil
  * Blocks for as long as it takes, and not the sampling. */
 int run_import(struct run *r, const struct caller *who, int fd, const char *name,
 	const atomic_bool *stop, struct profile **ret_head, struct buf *message);
-/* freq_hz 0: unchanged; kernel -1: unchanged. */
-int run_change(struct run *r, const struct caller *who, uint64_t id, uint64_t freq_hz, int kernel,
-	struct profile **ret_head, struct buf *message);
+int run_change(struct run *r, const struct caller *who, uint64_t id,
+	const struct session_change *change, struct profile **ret_head, struct buf *message);
 int run_delete(struct run *r, const struct caller *who, uint64_t id, struct buf *message);
 int run_head(struct run *r, const struct caller *who, uint64_t id, struct profile **ret_head,
 	struct buf *message);

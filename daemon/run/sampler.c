@@ -154,10 +154,10 @@ void sampler_end_session(struct sampler *s, struct session *session, const char 
 	s->setup.wake_keeper(s->setup.arg);
 }
 
-int sampler_change_session(struct sampler *s, struct session *session, uint64_t freq_hz, int kernel,
-	struct buf *message)
+int sampler_change_session(struct sampler *s, struct session *session,
+	const struct session_change *change, struct buf *message)
 {
-	return session_change(&s->env, session, freq_hz, kernel, message);
+	return session_change(&s->env, session, change, message);
 }
 
 void sampler_remove_session(struct sampler *s, struct session *session)

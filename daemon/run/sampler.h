@@ -40,8 +40,8 @@ unsigned sampler_running(const struct sampler *s);
 /* An enum run_error. */
 int sampler_start_session(struct sampler *s, struct session_plan *plan,
 	struct session **ret_session, struct buf *message);
-int sampler_change_session(struct sampler *s, struct session *session, uint64_t freq_hz, int kernel,
-	struct buf *message);
+int sampler_change_session(struct sampler *s, struct session *session,
+	const struct session_change *change, struct buf *message);
 void sampler_end_session(struct sampler *s, struct session *session, const char *why);
 void sampler_remove_session(struct sampler *s, struct session *session);
 /* Takes one that has ended long ago (from disk). */

@@ -657,29 +657,56 @@ void session_adapt(struct session_env *env, struct session *s)
 	s->plan.adaptive = false;
 }
 
-int session_change(struct session_env *env, struct session *s, uint64_t freq_hz, int kernel,
+/* What somebody changed by hand. */
+static void tell_change(struct session *s, const struct session_change *change)
+{
+	const struct capture_options *o = &s->plan.capture;
+	struct buf *w = &s->warnings;
+
+	buf_printf(w, "after %.1f s: ", (double)(time_mono_ns() - s->started_ns) / 1e9);
+	if (o->freq_hz)
+		buf_printf(w, "%llu Hz", (unsigned long long)o->freq_hz);
+	else
+		buf_printf(w, "period %llu", (unsigned long long)o->period);
+	buf_printf(w, ", kernel %s", o->kernel ? "on" : "off");
+	if (change->cpu_percent)
+		buf_printf(w, ", a budget of %.9g %% of the machine", change->cpu_percent);
+	if (change->memory_mib)
+		buf_printf(w, ", a budget of %u MiB", change->memory_mib);
+	buf_append_char(w, '\n');
+}
+
+int session_change(struct session_env *env, struct session *s, const struct session_change *change,
 	struct buf *message)
 {
 	struct capture_options options = s->plan.capture;
-	int r;
+	bool anew = change->freq_hz || change->cpu_percent;
+	int r = 0;
 
-	if (freq_hz) {
-		options.freq_hz = freq_hz;
+	if (change->freq_hz) {
+		options.freq_hz = change->freq_hz;
 		options.period = 0;
+	} else if (anew) {
+		options.freq_hz = s->asked_hz;
+		options.period = s->asked_period;
 	}
-	if (kernel >= 0)
-		options.kernel = kernel;
-	r = session_recapture(env, s, &options, message);
+	if (change->kernel >= 0)
+		options.kernel = change->kernel;
+	if (change->freq_hz || change->kernel >= 0 || (anew && s->budget.level > 0))
+		r = session_recapture(env, s, &options, message);
 	if (r < 0)
 		return error_of(r);
-	if (freq_hz) {
-		s->asked_hz = freq_hz;
-		s->asked_period = 0;
+	if (anew) {
+		s->asked_hz = options.freq_hz;
+		s->asked_period = options.period;
+		s->at_the_bottom = false;
 		budget_restart(&s->budget, time_mono_ns());
 	}
-	buf_printf(&s->warnings, "after %.1f s: %llu Hz, kernel %s\n",
-		(double)(time_mono_ns() - s->started_ns) / 1e9,
-		(unsigned long long)s->plan.capture.freq_hz, s->plan.capture.kernel ? "on" : "off");
+	if (change->cpu_percent)
+		s->plan.request.cpu_percent = change->cpu_percent;
+	if (change->memory_mib)
+		s->plan.request.memory_mib = change->memory_mib;
+	tell_change(s, change);
 	return RUN_OK;
 }
 

@@ -102,9 +102,10 @@ void session_adapt(struct session_env *env, struct session *s);
 /* Drains, makes the final profile, lets go of events and tree. */
 void session_end(
 	struct session_env *env, struct session *s, enum session_state state, const char *why);
-/* Another rate, or the kernel side on or off: the events are opened anew. An enum run_error: then
- * all goes on as before. */
-int session_change(struct session_env *env, struct session *s, uint64_t freq_hz, int kernel,
+/* Another rate, the kernel side on or off, another budget: the events are opened anew, where the
+ * budget had lowered the rate at the one that was asked for. An enum run_error: then all goes on as
+ * before. */
+int session_change(struct session_env *env, struct session *s, const struct session_change *change,
 	struct buf *message);
 
 /* Between two rounds: other options of the same events, as capture_change(). */

@@ -48,7 +48,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (json_in_session(text, size, MAX_FREQ, &request, &why) == 0)
 		check_session(&request);
 	if (json_in_change(text, size, MAX_FREQ, &change, &why) == 0 &&
-		(change.freq_hz > MAX_FREQ || (!change.freq_hz && change.kernel < 0)))
+		(change.freq_hz > MAX_FREQ || change.cpu_percent > 100 ||
+			(!change.freq_hz && change.kernel < 0 && change.cpu_percent == 0 &&
+				!change.memory_mib)))
 		abort();
 	json_in_nothing(text, size, &why);
 	if (why.data && !text_is_utf8(why.data, why.len))

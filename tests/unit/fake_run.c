@@ -118,8 +118,8 @@ int run_stop(struct run *r, const struct caller *who, uint64_t id, struct profil
 	return answer(s, ret_head, message);
 }
 
-int run_change(struct run *r, const struct caller *who, uint64_t id, uint64_t freq_hz, int kernel,
-	struct profile **ret_head, struct buf *message)
+int run_change(struct run *r, const struct caller *who, uint64_t id,
+	const struct session_change *change, struct profile **ret_head, struct buf *message)
 {
 	struct session *s = find(who, id);
 
@@ -127,8 +127,8 @@ int run_change(struct run *r, const struct caller *who, uint64_t id, uint64_t fr
 		buf_append_str(message, "The session has ended.");
 		return RUN_CONFLICT;
 	}
-	fake_run.changed_freq_hz = freq_hz;
-	fake_run.changed_kernel = kernel;
+	fake_run.changed_freq_hz = change->freq_hz;
+	fake_run.changed_kernel = change->kernel;
 	return answer(s, ret_head, message);
 }
 

@@ -348,7 +348,8 @@ static void long_names_and_many_pids_are_refused(void **state)
 static void changes_are_read(void **state)
 {
 	static const char *const bad[] = {"{}", "{\"frequency_hz\":0}", "{\"kernel\":\"no\"}",
-		"{\"pid\":1}", "[]", "", "{\"kernel\":true,\"kernel\":true}"};
+		"{\"pid\":1}", "[]", "", "{\"kernel\":true,\"kernel\":true}", "{\"cpu_percent\":0}",
+		"{\"memory_mib\":0}"};
 	AUTO(buf_done) struct buf why = BUF_INIT;
 	struct session_change change;
 
@@ -358,6 +359,10 @@ static void changes_are_read(void **state)
 	assert_int_equal(json_in_change("{\"frequency_hz\":5}", 18, MAX_FREQ, &change, &why), 0);
 	assert_int_equal(change.freq_hz, 5);
 	assert_int_equal(change.kernel, -1);
+	assert_int_equal(json_in_change("{\"cpu_percent\":0.5,\"memory_mib\":9}", 34, MAX_FREQ,
+				 &change, &why),
+		0);
+	assert_true(change.cpu_percent == 0.5 && change.memory_mib == 9 && change.kernel == -1);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		assert_int_equal(
 			json_in_change(bad[i], strlen(bad[i]), MAX_FREQ, &change, &why), -EINVAL);
