@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "daemon/reader/split.h"
 
 #define STEPS_MAX  (400u << 20)
 #define DEPTH_MAX  256 /* of nested entries; compilers stay below some forty */
@@ -30,10 +31,21 @@ int dwarf_open(struct dwarf *d, Elf *elf, const uint64_t *addrs, uint32_t count)
 	return 0;
 }
 
+int dwarf_use_alt(struct dwarf *d, Elf *elf)
+{
+	d->alt = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+	if (!d->alt)
+		return -EBADMSG;
+	dwarf_setalt(d->dbg, d->alt);
+	return 0;
+}
+
 void dwarf_done(struct dwarf *d)
 {
 	if (d->dbg)
 		dwarf_end(d->dbg);
+	if (d->alt)
+		dwarf_end(d->alt);
 	free(d->unit_of);
 	free(d->scope_of);
 	free(d->units);
@@ -116,9 +128,15 @@ static bool take_unit(struct dwarf *d, uint32_t first, uint64_t end, void *arg)
 
 static int add_unit(struct dwarf *d, const Dwarf_Die *die)
 {
+	struct dwarf_unit u = {.die = *die, .inner = *die};
+	uint8_t type = 0;
+
 	if (!grow((void **)&d->units, &d->unit_room, d->unit_count, sizeof(*d->units), UNITS_MAX))
 		return -ENOMEM;
-	d->units[d->unit_count++] = *die;
+	if (dwarf_cu_info(die->cu, NULL, &type, NULL, NULL, &u.id, NULL, NULL) == 0 &&
+		type == DW_UT_skeleton)
+		u.split = true;
+	d->units[d->unit_count++] = u;
 	return 0;
 }
 
@@ -133,7 +151,7 @@ static int find_units_by_aranges(struct dwarf *d)
 		if (d->unit_of[i] != 0 || !dwarf_addrdie(d->dbg, d->addrs[i], &die))
 			continue;
 		for (unit = 0; unit < d->unit_count; unit++)
-			if (step(d, 1) && d->units[unit].addr == die.addr)
+			if (step(d, 1) && d->units[unit].die.addr == die.addr)
 				break;
 		if (unit == d->unit_count && (r = add_unit(d, &die)) < 0)
 			return r;
@@ -148,7 +166,7 @@ static bool any(struct dwarf *d, uint32_t first, uint64_t end, void *arg)
 	return false;
 }
 
-static int find_units(struct dwarf *d)
+int dwarf_find_units(struct dwarf *d)
 {
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die die;
@@ -256,7 +274,8 @@ static int walk_entry(
 	case DW_TAG_class_type:
 	case DW_TAG_union_type:
 	case DW_TAG_enumeration_type:
-		return types_hold_code(&d->units[unit]) ? walk(d, die, unit, scope, depth + 1) : 0;
+		return types_hold_code(&d->units[unit].inner) ? walk(d, die, unit, scope, depth + 1)
+							      : 0;
 	default: return 0;
 	}
 }
@@ -278,13 +297,47 @@ static int walk(struct dwarf *d, Dwarf_Die *parent, uint32_t unit, uint32_t scop
 	return r;
 }
 
+/* libdw tries to open the file of the unit's other part, which is what it gets from split.c. */
+static void join(struct dwarf *d, struct dwarf_unit *u)
+{
+	Dwarf_Die inner = {0};
+
+	split_enter(d->split, u->id);
+	if (dwarf_cu_info(u->die.cu, NULL, NULL, NULL, &inner, NULL, NULL, NULL) == 0 && inner.addr)
+		u->inner = inner;
+	else
+		d->missing = true;
+	split_leave();
+}
+
 int dwarf_find_scopes(struct dwarf *d)
 {
-	int r = find_units(d);
+	int r = 0;
 
-	for (uint32_t u = 0; r == 0 && u < d->unit_count && !d->cut; u++)
-		r = walk(d, &d->units[u], u, DWARF_NO_SCOPE, 0);
+	for (uint32_t u = 0; r == 0 && u < d->unit_count && !d->cut; u++) {
+		if (d->units[u].split && step(d, 4096))
+			join(d, &d->units[u]);
+		r = walk(d, &d->units[u].inner, u, DWARF_NO_SCOPE, 0);
+	}
 	return r;
+}
+
+static const char *text_of(Dwarf_Die *die, unsigned name)
+{
+	Dwarf_Attribute attr;
+
+	return dwarf_attr(die, name, &attr) ? dwarf_formstring(&attr) : NULL;
+}
+
+bool dwarf_split_name(struct dwarf_unit *u, const char **ret_dir, const char **ret_name)
+{
+	const char *dir = text_of(&u->die, DW_AT_comp_dir);
+
+	*ret_name = text_of(&u->die, DW_AT_dwo_name);
+	if (!*ret_name)
+		*ret_name = text_of(&u->die, DW_AT_GNU_dwo_name);
+	*ret_dir = dir ? dir : "";
+	return *ret_name && (*ret_name)[0];
 }
 
 const char *dwarf_scope_name(struct dwarf_scope *s)
@@ -315,7 +368,7 @@ void dwarf_scope_call(
 		line <= UINT32_MAX)
 		*ret_line = (uint32_t)line;
 	if (dwarf_attr(&s->die, DW_AT_call_file, &attr) && dwarf_formudata(&attr, &file) == 0 &&
-		dwarf_getsrcfiles(&d->units[s->unit], &files, &count) == 0 && file < count &&
+		dwarf_getsrcfiles(&d->units[s->unit].inner, &files, &count) == 0 && file < count &&
 		(name = dwarf_filesrc(files, file, NULL, NULL)) != NULL)
 		*ret_file = name;
 }
@@ -334,7 +387,7 @@ void dwarf_line(struct dwarf *d, uint32_t i, const char **ret_file, uint32_t *re
 		d->lines_over = d->cut = true;
 		return;
 	}
-	line = dwarf_getsrc_die(&d->units[d->unit_of[i] - 1], d->addrs[i]);
+	line = dwarf_getsrc_die(&d->units[d->unit_of[i] - 1].die, d->addrs[i]);
 	if (!line)
 		return;
 	file = dwarf_linesrc(line, NULL, NULL);

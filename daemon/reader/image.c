@@ -421,6 +421,25 @@ bool image_debug_matches(const struct image *img, const struct image *debug)
 		image_crc32(debug->map, debug->bytes) == crc;
 }
 
+bool image_altlink(const struct image *img, char *name, size_t name_bytes, uint8_t *id,
+	size_t id_max, size_t *ret_id_bytes)
+{
+	GElf_Shdr sh;
+	const uint8_t *b;
+	size_t len;
+
+	if (!image_section(img, ".gnu_debugaltlink", &sh) || (sh.sh_flags & SHF_COMPRESSED))
+		return false;
+	b = image_section_bytes(img, &sh);
+	len = b ? strnlen((const char *)b, sh.sh_size) : 0;
+	if (len == 0 || len >= name_bytes || len + 1 >= sh.sh_size || sh.sh_size - len - 1 > id_max)
+		return false;
+	memcpy(name, b, len + 1);
+	*ret_id_bytes = sh.sh_size - len - 1;
+	memcpy(id, b + len + 1, *ret_id_bytes);
+	return true;
+}
+
 bool image_has_dwarf(const struct image *img)
 {
 	GElf_Shdr sh;

@@ -54,6 +54,9 @@ bool image_debuglink(const struct image *img, char *name, size_t name_bytes, uin
 /* The debug file belongs to img: by build id where both have one, else by the checksum of the link.
  */
 bool image_debug_matches(const struct image *img, const struct image *debug);
+/* .gnu_debugaltlink: the file that its DWARF has in common with others. False: none. */
+bool image_altlink(const struct image *img, char *name, size_t name_bytes, uint8_t *id,
+	size_t id_max, size_t *ret_id_bytes);
 /* Sections of DWARF, compressed or not. */
 bool image_has_dwarf(const struct image *img);
 /* Each of its debug sections unpacks to a size that honest ones could have. */

@@ -14,13 +14,20 @@
 #include "daemon/reader/fde.h"
 #include "daemon/reader/image.h"
 #include "daemon/reader/plt.h"
+#include "daemon/reader/split.h"
 #include "daemon/reader/symtab.h"
+#include "daemon/reader/unpack.h"
+
+#define BUILD_ID_BYTES sizeof(((struct reader_debuglink *)0)->alt_id)
+#define WITH_FD        (READER_WITH_DEBUG | READER_WITH_ALT | READER_WITH_DWP | READER_WITH_DWO)
 
 /* One batch on its way. */
 struct job {
 	const struct reader_request *req;
-	struct image img, debug;
+	struct image img, debug, alt;
 	bool has_debug; /* one that matches */
+	struct unpacked unpacked, alt_unpacked;
+	struct split split;
 	uint64_t *addrs;
 	struct symtab symbols;
 	struct plt_stub *stubs; /* of the addresses that lie in one; ascending, each once */
@@ -71,6 +78,36 @@ static int open_files(struct job *j, const int *fds)
 	if (!j->has_debug)
 		j->flags |= READER_FLAG_DEBUG_MISMATCH;
 	return 0;
+}
+
+/* The descriptors come in the order of their flags. */
+static size_t fd_index(const struct reader_request *req, uint32_t flag)
+{
+	size_t at = 1;
+
+	for (uint32_t i = 0; i < 32 && 1u << i < flag; i++)
+		at += (req->flags & WITH_FD & 1u << i) != 0;
+	return at;
+}
+
+static size_t file_count(const struct reader_request *req)
+{
+	return fd_index(req, 1u << 31);
+}
+
+/* More parts of the DWARF. One that is damaged is as good as none. */
+static int open_parts(struct job *j, const int *fds)
+{
+	uint32_t split = j->req->flags & (READER_WITH_DWP | READER_WITH_DWO);
+	int r = 0;
+
+	if (j->req->flags & READER_WITH_ALT)
+		r = image_open(fds[fd_index(j->req, READER_WITH_ALT)], &j->alt);
+	if (r == -EBADMSG)
+		r = 0;
+	if (r == 0 && split)
+		r = split_open(&j->split, fds[fd_index(j->req, split)], split == READER_WITH_DWP);
+	return r == -EBADMSG ? 0 : r;
 }
 
 static int find_symbols(struct job *j)
@@ -125,29 +162,71 @@ static void set_deadlines(struct job *j)
 	j->dwarf.lines_until = deadline_in(j->cpu_ns / 4 * 3, wall_ns / 4 * 3);
 }
 
+/* The file with the DWARF. */
+static const struct image *dwarf_image(const struct job *j)
+{
+	return j->has_debug && image_has_dwarf(&j->debug) ? &j->debug : &j->img;
+}
+
+static int use_alt(struct job *j, const struct image *from)
+{
+	char name[sizeof(((struct reader_debuglink *)0)->alt_name)];
+	uint8_t id[BUILD_ID_BYTES];
+	size_t bytes;
+	int r;
+
+	if (!image_altlink(from, name, sizeof(name), id, sizeof(id), &bytes))
+		return 0;
+	if (!j->alt.elf || !image_dwarf_is_plausible(&j->alt)) {
+		j->flags |= READER_FLAG_ALT;
+		return 0;
+	}
+	r = unpack_init(&j->alt_unpacked, &j->alt);
+	if (r == 0)
+		r = dwarf_use_alt(
+			&j->dwarf, j->alt_unpacked.elf ? j->alt_unpacked.elf : j->alt.elf);
+	return r == -EBADMSG ? 0 : r;
+}
+
+/* -EBADMSG: it cannot be read. */
+static int open_dwarf(struct job *j)
+{
+	const struct image *from = dwarf_image(j);
+	int r = image_dwarf_is_plausible(from) ? unpack_init(&j->unpacked, from) : -EBADMSG;
+
+	if (r == 0)
+		r = dwarf_open(&j->dwarf, j->unpacked.elf ? j->unpacked.elf : from->elf, j->addrs,
+			j->req->addr_count);
+	if (r < 0)
+		return r;
+	j->dwarf.split = j->split.files || j->split.is_package ? &j->split : NULL;
+	set_deadlines(j);
+	return use_alt(j, from);
+}
+
 /* Symbols are still worth having where the DWARF is not. */
 static int find_inlines(struct job *j)
 {
-	const struct image *from = j->has_debug && image_has_dwarf(&j->debug) ? &j->debug : &j->img;
 	int r;
 
-	if (!image_has_dwarf(from))
+	if (!image_has_dwarf(dwarf_image(j)))
 		return 0;
 	j->flags |= READER_FLAG_HAS_DWARF;
 	if (j->req->op != READER_INLINES)
 		return 0;
-	r = image_dwarf_is_plausible(from)
-		? dwarf_open(&j->dwarf, from->elf, j->addrs, j->req->addr_count)
-		: -EBADMSG;
+	r = open_dwarf(j);
 	if (r == -EBADMSG)
 		j->flags |= READER_FLAG_DWARF_BROKEN;
 	if (r < 0)
 		return r == -EBADMSG ? 0 : r;
 	j->has_dwarf = true;
-	set_deadlines(j);
-	r = dwarf_find_scopes(&j->dwarf);
+	r = dwarf_find_units(&j->dwarf);
+	if (r == 0)
+		r = dwarf_find_scopes(&j->dwarf);
 	if (!j->dwarf.any_unit)
 		j->flags |= READER_FLAG_DWARF_BROKEN;
+	if (j->dwarf.missing)
+		j->flags |= READER_FLAG_SPLIT;
 	return r;
 }
 
@@ -269,10 +348,12 @@ static int put_answer(struct job *j, struct reader_reply *reply)
 
 static int handle_names(struct job *j, const int *fds, struct reader_reply *reply)
 {
-	int r = read_addrs(j, fds[j->req->flags & READER_WITH_DEBUG ? 2 : 1]);
+	int r = read_addrs(j, fds[file_count(j->req)]);
 
 	if (r == 0)
 		r = open_files(j, fds);
+	if (r == 0)
+		r = open_parts(j, fds);
 	if (r == 0)
 		r = find_symbols(j);
 	if (r == 0)
@@ -284,10 +365,56 @@ static int handle_names(struct job *j, const int *fds, struct reader_reply *repl
 	return r == 0 ? put_answer(j, reply) : r;
 }
 
+/* The files of split DWARF that the addresses want, each unit's once. */
+static int put_splits(struct job *j, struct reader_reply *reply)
+{
+	AUTO(buf_done) struct buf all = {.max_bytes = READER_ANSWER_MAX / 4};
+	struct reader_splits head = {0};
+	int r = answer_init(&j->out, true);
+
+	if (r < 0)
+		return r;
+	buf_append(&all, &head, sizeof(head));
+	for (uint32_t u = 0; u < j->dwarf.unit_count; u++) {
+		struct reader_split s = {.id = j->dwarf.units[u].id};
+		const char *dir, *name;
+
+		if (!j->dwarf.units[u].split || !dwarf_split_name(&j->dwarf.units[u], &dir, &name))
+			continue;
+		s.dir = answer_string(&j->out, dir, strlen(dir));
+		s.name = answer_string(&j->out, name, strlen(name));
+		if (s.name == 0)
+			continue;
+		buf_append(&all, &s, sizeof(s));
+		head.count++;
+	}
+	head.string_bytes = (uint32_t)j->out.strings.len;
+	buf_append(&all, j->out.strings.data, j->out.strings.len);
+	if (all.error || j->out.strings.error)
+		return -EFBIG;
+	memcpy(all.data, &head, sizeof(head));
+	reply->head.bytes = all.len;
+	return answer_seal(all.data, all.len, &reply->fd);
+}
+
+static int handle_split(struct job *j, const int *fds, struct reader_reply *reply)
+{
+	int r = read_addrs(j, fds[file_count(j->req)]);
+
+	if (r == 0)
+		r = open_files(j, fds);
+	if (r == 0)
+		r = open_dwarf(j);
+	if (r == 0)
+		r = dwarf_find_units(&j->dwarf);
+	return r == 0 ? put_splits(j, reply) : r;
+}
+
 static int handle_debuglink(struct job *j, const int *fds, struct reader_reply *reply)
 {
 	struct reader_debuglink link = {0};
 	const struct image *from;
+	size_t id_bytes = 0;
 	GElf_Shdr sh;
 	int r = open_files(j, fds);
 
@@ -298,6 +425,11 @@ static int handle_debuglink(struct job *j, const int *fds, struct reader_reply *
 		(uint32_t)image_build_id(&j->img, link.build_id, sizeof(link.build_id));
 	if (!image_debuglink(&j->img, link.name, sizeof(link.name), &link.crc))
 		link.name[0] = 0;
+	if (image_altlink(dwarf_image(j), link.alt_name, sizeof(link.alt_name), link.alt_id,
+		    sizeof(link.alt_id), &id_bytes))
+		link.alt_id_bytes = (uint32_t)id_bytes;
+	else
+		link.alt_name[0] = 0;
 	if (image_section_of_type(from, SHT_SYMTAB, &sh))
 		j->flags |= READER_FLAG_HAS_SYMTAB;
 	if (image_has_dwarf(from))
@@ -317,6 +449,10 @@ static void job_done(struct job *j)
 {
 	answer_done(&j->out);
 	dwarf_done(&j->dwarf);
+	unpack_done(&j->unpacked);
+	unpack_done(&j->alt_unpacked);
+	split_done(&j->split);
+	image_done(&j->alt);
 	fde_done(&j->fdes);
 	symtab_done(&j->symbols);
 	image_done(&j->debug);
@@ -327,12 +463,17 @@ static void job_done(struct job *j)
 
 static bool request_is_sound(const struct reader_request *req, size_t fd_count)
 {
-	size_t files = req->flags & READER_WITH_DEBUG ? 2 : 1;
+	size_t files = file_count(req);
+
+	if ((req->flags & (READER_WITH_DWP | READER_WITH_DWO)) ==
+		(READER_WITH_DWP | READER_WITH_DWO))
+		return false;
 
 	switch (req->op) {
 	case READER_PING: return fd_count == 0;
 	case READER_DEBUGLINK: return fd_count == files;
 	case READER_UNWIND: return fd_count == 1 && files == 1;
+	case READER_SPLIT:
 	case READER_SYMBOLS:
 	case READER_INLINES: return fd_count == files + 1 && req->addr_count <= READER_ADDRS_MAX;
 	default: return false;
@@ -352,6 +493,8 @@ void reader_handle(const struct reader_request *req, const int *fds, size_t fd_c
 		r = handle_debuglink(&j, fds, reply);
 	else if (req->op == READER_UNWIND)
 		r = handle_unwind(&j, fds, reply);
+	else if (req->op == READER_SPLIT)
+		r = handle_split(&j, fds, reply);
 	else if (req->op != READER_PING)
 		r = handle_names(&j, fds, reply);
 	job_done(&j);

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include "daemon/reader/wire.h"
 
-#define READER_FDS_MAX 3
+#define READER_FDS_MAX 5
 
 struct reader_reply {
 	struct reader_answer head;

@@ -25,6 +25,8 @@ enum reader_op {
 	READER_DEBUGLINK,
 	/* fd 0: the file. Its unwind rules: the memfd is a table as daemon/cfi/table.h has it. */
 	READER_UNWIND,
+	/* fds as for READER_SYMBOLS. Which files of split DWARF the addresses want. */
+	READER_SPLIT,
 };
 
 enum reader_with {
@@ -34,10 +36,16 @@ enum reader_with {
 	READER_WITH_RAW_NAMES = 2,
 	/* Leave .gnu_debugdata alone. */
 	READER_WITHOUT_PACKED = 4,
+	/* A descriptor of the file that the DWARF has in common with others (.gnu_debugaltlink). */
+	READER_WITH_ALT = 8,
+	/* One of a package of split DWARF, or of struct reader_files_head. */
+	READER_WITH_DWP = 16,
+	READER_WITH_DWO = 32,
 };
 
-/* The request: this header in the message; fds = file, [debug file], [addresses: a memfd of
- * addr_count u64 vaddrs, ascending; each to be looked up as given]. */
+/* The request: this header in the message; fds = file, [debug file], [common file], [split
+ * DWARF], [addresses: a memfd of addr_count u64 vaddrs, ascending; each to be looked up as given].
+ */
 struct reader_request {
 	uint32_t version;
 	uint32_t op;
@@ -59,6 +67,10 @@ enum reader_flag {
 	READER_FLAG_DWARF_CUT = 32,
 	/* The table of sections is nonsense: names come from what the loader reads alone. */
 	READER_FLAG_DAMAGED = 64,
+	/* Split DWARF of asked addresses is in files that were not handed over. */
+	READER_FLAG_SPLIT = 128,
+	/* The DWARF has a part in common with other files, which was not handed over. */
+	READER_FLAG_ALT = 256,
 };
 
 /* The answer header in the message; status < 0: a negative errno, no memfd. Else one memfd, sealed
@@ -105,17 +117,45 @@ struct reader_frame {
 	uint64_t size;    /* 0: not stated */
 };
 
+/* READER_SPLIT's memfd: this, count struct reader_split, then string bytes as above. */
+struct reader_splits {
+	uint32_t count;
+	uint32_t string_bytes;
+};
+
+struct reader_split {
+	uint64_t id;
+	uint32_t dir, name; /* strings: the compiler's folder, and the file as it named it */
+};
+
+/* What READER_WITH_DWO hands over: this, count struct reader_file, and bytes of files. */
+struct reader_files_head {
+	uint32_t count;
+	uint32_t reserved;
+};
+
+struct reader_file {
+	uint64_t id; /* of the unit */
+	uint64_t offset, bytes;
+};
+
 /* READER_DEBUGLINK's memfd. */
 struct reader_debuglink {
 	uint8_t build_id[64];
 	uint32_t build_id_bytes;
 	uint32_t crc;
 	char name[256]; /* "" : none */
+	/* .gnu_debugaltlink of the file that has the DWARF. */
+	uint8_t alt_id[64];
+	uint32_t alt_id_bytes;
+	char alt_name[1020]; /* "": none */
 };
 
 _Static_assert(sizeof(struct reader_request) == 16, "layout");
 _Static_assert(sizeof(struct reader_answer) == 24, "layout");
 _Static_assert(sizeof(struct reader_names) == 16, "layout");
 _Static_assert(sizeof(struct reader_frame) == 32, "layout");
+_Static_assert(sizeof(struct reader_splits) == 8 && sizeof(struct reader_split) == 16, "layout");
+_Static_assert(sizeof(struct reader_files_head) == 8 && sizeof(struct reader_file) == 24, "layout");
 
 #endif

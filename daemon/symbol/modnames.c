@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "daemon/symbol/debugfile.h"
 #include "daemon/symbol/namestore.h"
+#include "daemon/symbol/splitfiles.h"
 
 #define BACKOFF_FIRST_NS 1000000000ull
 #define BACKOFF_LAST_NS  (300 * 1000000000ull)
@@ -44,6 +45,10 @@ struct entry {
 	uint64_t debug_searched_ns;
 	int debug_fd; /* -1: none */
 	bool debug_by_id;
+	char *debug_path;           /* of debug_fd */
+	int alt_fd, package_fd;     /* -1: none */
+	uint64_t parts_searched_ns; /* in vain */
+	bool told_parts;
 };
 
 /* Two locks, reader before cache: a batch on its way does not keep others from what is cached. */
@@ -82,8 +87,18 @@ int modnames_new(struct broker *b, reader_spawn_fn spawn, void *arg, size_t cach
 }
 
 /* It is looked for again when the module is asked about again. */
+static void drop_part(struct modnames *n, int *fd)
+{
+	if (*fd < 0)
+		return;
+	close(MOVE_FD(*fd));
+	__atomic_sub_fetch(&n->debug_fds, 1, __ATOMIC_RELAXED);
+}
+
 static void drop_debug_file(struct modnames *n, struct entry *e)
 {
+	drop_part(n, &e->alt_fd);
+	drop_part(n, &e->package_fd);
 	if (e->debug_fd < 0)
 		return;
 	close(MOVE_FD(e->debug_fd));
@@ -95,6 +110,7 @@ static void entry_free(struct modnames *n, struct entry *e)
 {
 	drop_debug_file(n, e);
 	namestore_unref(e->store);
+	free(e->debug_path);
 	free(e);
 }
 
@@ -149,7 +165,7 @@ static struct entry *entry_new(struct modnames *n, uint32_t id)
 	if (!e)
 		return NULL;
 	e->id = id;
-	e->debug_fd = -1;
+	e->debug_fd = e->alt_fd = e->package_fd = -1;
 	if (namestore_new(&e->store) < 0 || map_set(n->entries, id, (uint64_t)(uintptr_t)e) < 0) {
 		namestore_unref(e->store);
 		free(e);
@@ -290,6 +306,11 @@ static bool try_debug_file(int fd, const char *path, void *arg)
 	if (r == 0 && answer.status == 0 && !(answer.flags & READER_FLAG_DEBUG_MISMATCH)) {
 		t->e->debug_fd = fd;
 		t->e->debug_by_id = debugfile_is_by_id(path);
+		free(t->e->debug_path);
+		t->e->debug_path = strdup(path);
+		memcpy(t->e->link.alt_id, link.alt_id, sizeof(link.alt_id));
+		t->e->link.alt_id_bytes = link.alt_id_bytes;
+		memcpy(t->e->link.alt_name, link.alt_name, sizeof(link.alt_name));
 		__atomic_add_fetch(&t->n->debug_fds, 1, __ATOMIC_RELAXED);
 		log_debug("%s: debug file %s", t->m->path, path);
 		return true;
@@ -329,7 +350,8 @@ static void close_a_debug_file(struct modnames *n)
 	pthread_mutex_lock(&n->cache_lock);
 	while (map_next(n->entries, &at, &id, &value)) {
 		struct entry *e = (struct entry *)(uintptr_t)value;
-		if (e->busy == 0 && e->debug_fd >= 0 && (!least || e->used < least->used))
+		if (e->busy == 0 && (e->debug_fd >= 0 || e->alt_fd >= 0 || e->package_fd >= 0) &&
+			(!least || e->used < least->used))
 			least = e;
 	}
 	if (least)
@@ -378,6 +400,124 @@ static void tell_unreadable(struct module *m, struct entry *e, const char *why)
 	e->told_unreadable = true;
 }
 
+/* The path of the file with the DWARF. */
+static const char *dwarf_path(const struct module *m, const struct entry *e)
+{
+	return e->debug_fd >= 0 && e->debug_path ? e->debug_path : m->path;
+}
+
+static struct reader_fds files_of(const struct module *m, const struct entry *e)
+{
+	return (struct reader_fds){.file = m->fd,
+		.debug = e->debug_fd,
+		.alt = e->alt_fd,
+		.split = e->package_fd,
+		.split_is_package = true};
+}
+
+static void keep_part(struct modnames *n, int *to, int fd)
+{
+	if (__atomic_load_n(&n->debug_fds, __ATOMIC_RELAXED) >= DEBUG_FDS_MAX)
+		close_a_debug_file(n);
+	*to = fd;
+	__atomic_add_fetch(&n->debug_fds, 1, __ATOMIC_RELAXED);
+}
+
+/* The common file, if there is one of the right build. -EIO: the reader died. */
+static int find_common(struct modnames *n, struct module *m, struct entry *e)
+{
+	for (unsigned i = 0;; i++) {
+		struct reader_debuglink link;
+		struct reader_result answer;
+		int r, fd = splitfiles_common(n->broker, m, dwarf_path(m, e), &e->link, i);
+
+		if (fd == -ENODATA)
+			return 0;
+		if (fd < 0)
+			continue;
+		r = readerclient_debuglink(n->reader, fd, -1, &link, &answer);
+		if (r == 0 && answer.status == 0 && link.build_id_bytes == e->link.alt_id_bytes &&
+			memcmp(link.build_id, e->link.alt_id, link.build_id_bytes) == 0) {
+			keep_part(n, &e->alt_fd, fd);
+			return 0;
+		}
+		close(fd);
+		if (r < 0)
+			return r;
+	}
+}
+
+/* The package, or else the files that these addresses want, the caller's to close. */
+static int find_split(struct modnames *n, struct module *m, struct entry *e, const uint64_t *addrs,
+	uint32_t count, int *ret_files)
+{
+	struct reader_fds files = files_of(m, e);
+	struct reader_split_list list;
+	struct reader_result answer;
+	int r, fd = splitfiles_package(n->broker, m, dwarf_path(m, e));
+
+	if (fd >= 0) {
+		keep_part(n, &e->package_fd, fd);
+		return 0;
+	}
+	r = readerclient_split(n->reader, &files, addrs, count, &list, &answer);
+	if (r == 0 && answer.status == 0)
+		*ret_files = splitfiles_gather(n->broker, m, dwarf_path(m, e), &list);
+	reader_result_done(&answer);
+	return r;
+}
+
+/* What the answer says is missing. *ret_files: see find_split(). 1: some of it was found. */
+static int find_parts(struct modnames *n, struct module *m, struct entry *e, uint32_t flags,
+	const uint64_t *addrs, uint32_t count, int *ret_files)
+{
+	uint64_t now = time_mono_ns();
+	bool had_alt = e->alt_fd >= 0, had_package = e->package_fd >= 0;
+	int r = 0;
+
+	if (!n->broker || (e->parts_searched_ns && now - e->parts_searched_ns < DEBUG_SEARCH_NS))
+		return 0;
+	if ((flags & READER_FLAG_ALT) && !had_alt)
+		r = find_common(n, m, e);
+	if (r == 0 && (flags & READER_FLAG_SPLIT) && !had_package)
+		r = find_split(n, m, e, addrs, count, ret_files);
+	if (r < 0)
+		return r;
+	if (*ret_files >= 0 || (e->alt_fd >= 0) != had_alt || (e->package_fd >= 0) != had_package)
+		return 1;
+	e->parts_searched_ns = now;
+	if (!e->told_parts)
+		log_info("%s: a part of its debug information is in files that were not found; "
+			 "some inline frames are missing",
+			m->path);
+	e->told_parts = true;
+	return 0;
+}
+
+/* With inline frames; when parts of the DWARF turn out to be elsewhere, once more with them. */
+static int ask_inlines(struct modnames *n, struct module *m, struct entry *e, const uint64_t *addrs,
+	uint32_t count, struct reader_result *ret)
+{
+	AUTO(close_auto) int split = -1;
+	struct reader_fds files = files_of(m, e);
+	int r = readerclient_names(n->reader, READER_INLINES, 0, &files, addrs, count, ret);
+
+	if (r < 0 || ret->status < 0 || !(ret->flags & (READER_FLAG_SPLIT | READER_FLAG_ALT)))
+		return r;
+	r = find_parts(n, m, e, ret->flags, addrs, count, &split);
+	if (r == 0)
+		return 0;
+	reader_result_done(ret);
+	if (r < 0)
+		return r;
+	files = files_of(m, e);
+	if (split >= 0) {
+		files.split = split;
+		files.split_is_package = false;
+	}
+	return readerclient_names(n->reader, READER_INLINES, 0, &files, addrs, count, ret);
+}
+
 /* One question at one effort. 0, -EIO: the reader died; others: no reader, or it refused the file.
  */
 static int ask_once(struct modnames *n, struct module *m, struct entry *e, enum effort effort,
@@ -390,11 +530,17 @@ static int ask_once(struct modnames *n, struct module *m, struct entry *e, enum 
 		r = find_debug_file(n, m, e, want);
 	if (r < 0)
 		return r;
-	r = readerclient_names(n->reader,
-		full && want == NAMES_INLINES ? READER_INLINES : READER_SYMBOLS,
-		(effort == EFFORT_RAW ? READER_WITH_RAW_NAMES : 0) |
-			(full ? 0 : READER_WITHOUT_PACKED),
-		m->fd, full ? e->debug_fd : -1, addrs, count, ret);
+	if (full && want == NAMES_INLINES) {
+		r = ask_inlines(n, m, e, addrs, count, ret);
+	} else {
+		struct reader_fds files = {
+			.file = m->fd, .debug = full ? e->debug_fd : -1, .alt = -1, .split = -1};
+
+		r = readerclient_names(n->reader, READER_SYMBOLS,
+			(effort == EFFORT_RAW ? READER_WITH_RAW_NAMES : 0) |
+				(full ? 0 : READER_WITHOUT_PACKED),
+			&files, addrs, count, ret);
+	}
 	if (r == 0)
 		tell_broken(m, e, ret->flags);
 	return r;

@@ -271,23 +271,53 @@ static int addrs_memfd(const uint64_t *addrs, uint32_t addr_count)
 	return fd;
 }
 
-int readerclient_names(struct readerclient *c, enum reader_op op, uint32_t request_flags, int fd,
-	int debug_fd, const uint64_t *addrs, uint32_t addr_count, struct reader_result *ret_result)
+/* The descriptors in the order of their flags; room for five. */
+static uint32_t list_fds(const struct reader_fds *files, int addrs, int fds[5], size_t *ret_count)
 {
-	struct reader_request req = {.version = READER_VERSION,
-		.op = op,
-		.addr_count = addr_count,
-		.flags = request_flags | (debug_fd >= 0 ? READER_WITH_DEBUG : 0)};
-	AUTO(close_auto) int list = addrs_memfd(addrs, addr_count);
-	int fds[3] = {fd}, n = 1, r;
-	struct reader_result got;
+	uint32_t flags = 0;
+	size_t n = 0;
 
+	fds[n++] = files->file;
+	if (files->debug >= 0) {
+		flags |= READER_WITH_DEBUG;
+		fds[n++] = files->debug;
+	}
+	if (files->alt >= 0) {
+		flags |= READER_WITH_ALT;
+		fds[n++] = files->alt;
+	}
+	if (files->split >= 0) {
+		flags |= files->split_is_package ? READER_WITH_DWP : READER_WITH_DWO;
+		fds[n++] = files->split;
+	}
+	fds[n++] = addrs;
+	*ret_count = n;
+	return flags;
+}
+
+static int ask_with(struct readerclient *c, enum reader_op op, uint32_t request_flags,
+	const struct reader_fds *files, const uint64_t *addrs, uint32_t addr_count,
+	struct reader_result *ret_result)
+{
+	struct reader_request req = {.version = READER_VERSION, .op = op, .addr_count = addr_count};
+	AUTO(close_auto) int list = addrs_memfd(addrs, addr_count);
+	int fds[5];
+	size_t n;
+
+	memset(ret_result, 0, sizeof(*ret_result));
 	if (list < 0)
 		return list;
-	if (debug_fd >= 0)
-		fds[n++] = debug_fd;
-	fds[n++] = list;
-	r = ask(c, &req, fds, (size_t)n, ret_result);
+	req.flags = request_flags | list_fds(files, list, fds, &n);
+	return ask(c, &req, fds, n, ret_result);
+}
+
+int readerclient_names(struct readerclient *c, enum reader_op op, uint32_t request_flags,
+	const struct reader_fds *files, const uint64_t *addrs, uint32_t addr_count,
+	struct reader_result *ret_result)
+{
+	struct reader_result got;
+	int r = ask_with(c, op, request_flags, files, addrs, addr_count, ret_result);
+
 	if (r < 0 || ret_result->status < 0)
 		return r;
 	r = reader_answer_check(ret_result->map, ret_result->bytes, addr_count, &got);
@@ -296,6 +326,41 @@ int readerclient_names(struct readerclient *c, enum reader_op op, uint32_t reque
 	got.flags = ret_result->flags;
 	*ret_result = got;
 	return 0;
+}
+
+int reader_splits_check(const void *data, size_t bytes, struct reader_split_list *ret_list)
+{
+	const struct reader_splits *head = data;
+	struct reader_split_list l;
+	uint64_t entries;
+
+	if (bytes < sizeof(*head) || bytes > READER_ANSWER_MAX || head->string_bytes == 0)
+		return -EBADMSG;
+	entries = (uint64_t)head->count * sizeof(*l.splits);
+	if (sizeof(*head) + entries + head->string_bytes != bytes)
+		return -EBADMSG;
+	l.count = head->count;
+	l.splits = (const struct reader_split *)(head + 1);
+	l.strings = (const char *)l.splits + entries;
+	if (l.strings[0] != 0 || l.strings[head->string_bytes - 1] != 0)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < l.count; i++)
+		if (l.splits[i].dir >= head->string_bytes || l.splits[i].name >= head->string_bytes)
+			return -EBADMSG;
+	*ret_list = l;
+	return 0;
+}
+
+int readerclient_split(struct readerclient *c, const struct reader_fds *files,
+	const uint64_t *addrs, uint32_t count, struct reader_split_list *ret_list,
+	struct reader_result *ret_result)
+{
+	int r = ask_with(c, READER_SPLIT, 0, files, addrs, count, ret_result);
+
+	if (r < 0 || ret_result->status < 0)
+		return r;
+	r = reader_splits_check(ret_result->map, ret_result->bytes, ret_list);
+	return r < 0 ? distrust(c, ret_result) : 0;
 }
 
 int readerclient_debuglink(struct readerclient *c, int fd, int debug_fd,
@@ -313,7 +378,10 @@ int readerclient_debuglink(struct readerclient *c, int fd, int debug_fd,
 	if (ret_result->bytes != sizeof(link))
 		return distrust(c, ret_result);
 	memcpy(&link, ret_result->map, sizeof(link));
-	if (link.build_id_bytes > sizeof(link.build_id) || !memchr(link.name, 0, sizeof(link.name)))
+	if (link.build_id_bytes > sizeof(link.build_id) ||
+		link.alt_id_bytes > sizeof(link.alt_id) ||
+		!memchr(link.name, 0, sizeof(link.name)) ||
+		!memchr(link.alt_name, 0, sizeof(link.alt_name)))
 		return distrust(c, ret_result);
 	*ret_link = link;
 	munmap((void *)(uintptr_t)ret_result->map, ret_result->bytes);

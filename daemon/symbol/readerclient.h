@@ -31,12 +31,32 @@ struct reader_result {
 };
 void reader_result_done(struct reader_result *r);
 
-/* Asks with file fd and, when it is not -1, debug_fd. request_flags: READER_WITH_RAW_NAMES or 0.
+/* The descriptors of a question, lent; -1: none. */
+struct reader_fds {
+	int file, debug;
+	int alt;   /* what its DWARF has in common with other files */
+	int split; /* split DWARF */
+	bool split_is_package;
+};
+
+/* Which split files there could be: pointers into the mapping of a result, all of it checked. */
+struct reader_split_list {
+	uint32_t count;
+	const struct reader_split *splits;
+	const char *strings;
+};
+
+/* Asks with these files. request_flags: READER_WITH_RAW_NAMES or 0.
  * 0: there is an answer, see its status. -EIO: the reader died over it, took too long or answered
  * nonsense; it is gone then. Other errors: there is no reader to ask, which is not the file's
  * fault. */
-int readerclient_names(struct readerclient *c, enum reader_op op, uint32_t request_flags, int fd,
-	int debug_fd, const uint64_t *addrs, uint32_t count, struct reader_result *ret_result);
+int readerclient_names(struct readerclient *c, enum reader_op op, uint32_t request_flags,
+	const struct reader_fds *files, const uint64_t *addrs, uint32_t count,
+	struct reader_result *ret_result);
+/* The same for READER_SPLIT; the list is good until the result is done. */
+int readerclient_split(struct readerclient *c, const struct reader_fds *files,
+	const uint64_t *addrs, uint32_t count, struct reader_split_list *ret_list,
+	struct reader_result *ret_result);
 /* The same for READER_DEBUGLINK. */
 int readerclient_debuglink(struct readerclient *c, int fd, int debug_fd,
 	struct reader_debuglink *ret_link, struct reader_result *ret_result);
@@ -54,6 +74,8 @@ struct readerclient_stats {
 /* Any thread. */
 void readerclient_get_stats(struct readerclient *c, struct readerclient_stats *ret_stats);
 
+/* The bytes of an answer to READER_SPLIT. -EBADMSG: not one. Pure. */
+int reader_splits_check(const void *data, size_t bytes, struct reader_split_list *ret_list);
 /* The bytes of an answer to a question for count addresses. -EBADMSG: not one. Pure; fuzzed. */
 int reader_answer_check(
 	const void *data, size_t bytes, uint32_t count, struct reader_result *ret_result);

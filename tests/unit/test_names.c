@@ -852,6 +852,119 @@ static void jitdump_outlives_the_process(void **state)
 	names_release(&a);
 }
 
+/* Files of split DWARF: where the compiler put them, beside the program, packed, and gone. */
+static void split_units_are_found(void **state)
+{
+	static const char *const flags_of[] = {"-O2 -g -gdwarf-5 -gsplit-dwarf",
+		"-O2 -g -gdwarf-4 -gsplit-dwarf", "-O2 -g -gdwarf-5 -gsplit-dwarf -gz"};
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct names *n = new_names();
+		struct module m, moved, gone, package;
+		uint64_t at;
+
+		assert_int_equal(
+			build_run("rm -rf sp* in && mkdir -p in/moved in/gone in/package"), 0);
+		assert_int_equal(build_c("sp", source, flags_of[i]), 0);
+		at = build_symbol("sp", "outer_fn") + 0x18;
+		m = module_of("sp");
+		assert_string_equal(ask(n, &m, at, NAMES_PLAIN), "outer_fn");
+		assert_string_equal(ask(n, &m, at, NAMES_INLINES), "in_deep<outer_fn");
+		module_end(&m);
+		assert_int_equal(build_run("cp sp in/moved && cp sp in/gone && cp sp in/package && "
+					   "dwp -e sp -o in/package/sp.dwp; mv *.dwo in/moved"),
+			0);
+		moved = module_of("in/moved/sp");
+		assert_string_equal(ask(n, &moved, at, NAMES_INLINES), "in_deep<outer_fn");
+		module_end(&moved);
+		gone = module_of("in/gone/sp");
+		opened_elf = 0;
+		assert_string_equal(ask(n, &gone, at, NAMES_INLINES), "outer_fn");
+		assert_true(opened_elf > 0);
+		opened_elf = 0;
+		assert_string_equal(ask(n, &gone, at + 1, NAMES_INLINES), "outer_fn");
+		assert_int_equal(opened_elf, 0); /* not looked for at each question */
+		module_end(&gone);
+		/* The binutils' packer knows DWARF 4 alone. */
+		if (i == 1 && build_run("test -e in/package/sp.dwp") == 0) {
+			package = module_of("in/package/sp");
+			assert_string_equal(
+				ask(n, &package, at, NAMES_INLINES), "in_deep<outer_fn");
+			module_end(&package);
+		}
+		end_names(n);
+	}
+}
+
+static void packages_of_clang(void **state)
+{
+	struct names *n;
+	struct module m;
+	uint64_t at;
+
+	if (build_run("rm -rf sp* && mkdir -p lp && cp prog.c sp.c && "
+		      "clang -w -O2 -g -gsplit-dwarf -c sp.c -o sp.o && clang sp.o -o sp && "
+		      "timeout 20 llvm-dwp -e sp -o lp/sp.dwp && cp sp lp && rm sp.dwo") != 0)
+		skip();
+	n = new_names();
+	at = build_symbol("sp", "outer_fn") + 0x8;
+	m = module_of("lp/sp");
+	assert_string_equal(ask(n, &m, at, NAMES_INLINES), "in_deep<outer_fn");
+	module_end(&m);
+	end_names(n);
+}
+
+static void sections_packed_with_zstd(void **state)
+{
+	struct names *n;
+	struct module m;
+
+	if (build_run("objcopy --compress-debug-sections=zstd prog zstd && "
+		      "readelf -t zstd | grep -q ZSTD") != 0)
+		skip();
+	n = new_names();
+	m = module_of("zstd");
+	assert_string_equal(ask(n, &m, deep, NAMES_INLINES), "in_deep<outer_fn");
+	module_end(&m);
+	/* Cut in the middle: symbols are left. */
+	assert_int_equal(
+		build_run("cp zstd broken && printf '\\377\\377\\377\\377\\377' | dd of=broken "
+			  "bs=1 conv=notrunc seek=$((0x$(readelf -SW zstd | tr -d '[]' | "
+			  "awk '$2 == \".debug_info\" {print $5}') + 28))"),
+		0);
+	m = module_of("broken");
+	assert_string_equal(ask(n, &m, deep, NAMES_INLINES), "outer_fn");
+	module_end(&m);
+	end_names(n);
+}
+
+/* Two programs whose debug information has a part in common. */
+static void common_debug_file(void **state)
+{
+	struct names *n;
+	struct module m;
+	uint64_t at;
+
+	/* Types enough that some of them are moved. */
+	if (build_run(
+		    "rm -rf dz && mkdir -p dz && { printf '#include <stdio.h>\\n#include <signal.h>"
+		    "\\nstruct one { FILE *f; siginfo_t s; struct sigaction a; } ones[4];\\n' && "
+		    "cat prog.c; } >dz/a.c && cp dz/a.c dz/b.c && cd dz && "
+		    "cc -w -O2 -g a.c -o a && cc -w -O2 -g b.c -o b && dwz -m common a b && "
+		    "readelf -SW a | grep -q gnu_debugaltlink") != 0)
+		skip();
+	n = new_names();
+	at = build_symbol("dz/a", "outer_fn") + 0x18;
+	m = module_of("dz/a");
+	assert_string_equal(ask(n, &m, at, NAMES_INLINES), "in_deep<outer_fn");
+	module_end(&m);
+	assert_int_equal(build_run("cp prog dz/common"), 0); /* another build */
+	m = module_of("dz/b");
+	assert_string_equal(ask(n, &m, at, NAMES_INLINES), "[inlined]<outer_fn");
+	module_end(&m);
+	end_names(n);
+}
+
 static int setup(void **state)
 {
 	if (build_setup(state) != 0)
@@ -885,6 +998,10 @@ int main(void)
 		cmocka_unit_test(jit_names_outlive_the_process),
 		cmocka_unit_test(jit_map_of_another_process_is_not_read),
 		cmocka_unit_test(jitdump_outlives_the_process),
+		cmocka_unit_test(split_units_are_found),
+		cmocka_unit_test(packages_of_clang),
+		cmocka_unit_test(sections_packed_with_zstd),
+		cmocka_unit_test(common_debug_file),
 	};
 
 	return cmocka_run_group_tests(tests, setup, build_teardown) != 0;

@@ -181,7 +181,9 @@ static int ask(struct readerclient *c)
 	uint64_t addrs[2] = {1, 2};
 	struct reader_result r = {0};
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	int status = readerclient_names(c, READER_SYMBOLS, 0, null, -1, addrs, 2, &r);
+	int status = readerclient_names(c, READER_SYMBOLS, 0,
+		&(struct reader_fds){.file = null, .debug = -1, .alt = -1, .split = -1}, addrs, 2,
+		&r);
 
 	close(null);
 	if (status == 0 && r.status < 0)
