@@ -95,6 +95,9 @@ static void put_sessions(struct prom *p, const struct run_stats *s)
 		s->sessions_kept);
 	gauge(p, "profiled_sessions_limit", "Sessions that may run at once.", s->sessions_max);
 	counter(p, "profiled_sessions_started", "Sessions that were started.", s->sessions_started);
+	counter(p, "profiled_budget_steps",
+		"Times that a session's rate, log or tree was changed for its budget.",
+		s->budget_steps);
 	gauge(p, "profiled_tree_nodes", "Nodes in the call trees in memory.", s->tree_nodes);
 	gauge(p, "profiled_tree_bytes", "Memory of the call trees.", s->tree_bytes);
 	gauge(p, "profiled_modules", "Files with code that are held open.", s->modules);

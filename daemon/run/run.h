@@ -138,7 +138,7 @@ struct run_stats {
 	uint64_t samples, lost, throttled, filtered, truncated, dropped, unknown_records,
 		sideband_lost;
 	uint64_t unwind_ends[LEDGER_ENDS];
-	uint64_t sessions_started;
+	uint64_t sessions_started, budget_steps;
 	unsigned sessions_running, sessions_kept, sessions_max;
 	double ring_fill_max; /* the fullest ring of the running sessions, at its peak in the last
 				 round */

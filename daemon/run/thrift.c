@@ -18,11 +18,12 @@ struct sums {
 	size_t bytes;
 };
 
-static void tell(struct session *s, const char *step, const char *why)
+static void tell(struct session_env *env, struct session *s, const char *step, const char *why)
 {
 	double at = (double)(time_mono_ns() - s->started_ns) / 1e9;
 
 	s->ledger.budget_steps++;
+	env->stats->budget_steps++;
 	log_info("session %llu: %s, %s", (unsigned long long)s->id, step, why);
 	if (s->ledger.budget_steps <= LINES_MOST)
 		buf_printf(&s->warnings, "after %.1f s: %s, %s\n", at, step, why);
@@ -93,7 +94,7 @@ static void set_level(struct session_env *env, struct session *s, unsigned level
 		return;
 	}
 	say_rate(step, sizeof(step), &before, &options);
-	tell(s, step, why);
+	tell(env, s, step, why);
 }
 
 static void look_at_cpu(struct session_env *env, struct session *s, const struct sums *all)
@@ -116,7 +117,7 @@ static void look_at_cpu(struct session_env *env, struct session *s, const struct
 		s->at_the_bottom = true;
 		snprintf(why, sizeof(why), "its cost is %.2g %% of the machine, of %.2g %%",
 			(double)mine / whole, (double)allowance / whole);
-		tell(s, "the rate is as low as it gets", why);
+		tell(env, s, "the rate is as low as it gets", why);
 	}
 }
 
@@ -150,7 +151,7 @@ static void look_at_memory(struct session_env *env, struct session *s, const str
 			m->max_nodes, before.max_nodes);
 	snprintf(why, sizeof(why), "it had %.1f MiB of %.1f", (double)m->bytes / (1 << 20),
 		(double)own / (1 << 20));
-	tell(s, step, why);
+	tell(env, s, step, why);
 }
 
 void thrift_look(struct session_env *env, struct session **sessions, unsigned count)
