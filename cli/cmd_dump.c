@@ -77,6 +77,8 @@ const char *format_of_file(const char *file)
 		return "json";
 	if (dot && (strcmp(dot, ".folded") == 0 || strcmp(dot, ".collapsed") == 0))
 		return "folded";
+	if (dot && strcmp(dot, ".data") == 0)
+		return "perfdata";
 	if (dot && (strcmp(dot, ".txt") == 0 || strcmp(dot, ".text") == 0))
 		return "text";
 	return "svg";

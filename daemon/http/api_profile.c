@@ -110,7 +110,9 @@ static bool ask_format(struct req *r, enum render_format *format)
 
 	if (!text || render_format_parse(text, format) == 0)
 		return true;
-	problem(r, 400, "The query value format must be json, folded, svg or text, not \"%.100s\".",
+	problem(r, 400,
+		"The query value format must be json, folded, svg, text or perfdata, not "
+		"\"%.100s\".",
 		text);
 	return false;
 }
@@ -212,8 +214,8 @@ static void make(struct req *r, struct asked *a)
 {
 	AUTO(profile_unref_auto) struct profile *p = NULL;
 	AUTO(buf_done) struct buf message = {.max_bytes = 64 << 10};
-	bool with_log =
-		a->from.given || a->to.given || a->last_s > 0 || view_query_needs_log(&a->view);
+	bool with_log = a->from.given || a->to.given || a->last_s > 0 ||
+		view_query_needs_log(&a->view) || render_needs_log(a->format);
 	struct view *view;
 	int error;
 
@@ -227,12 +229,13 @@ static void make(struct req *r, struct asked *a)
 		a->view.by_process = p->process_count > 1;
 	if (!find_event(r, p, a->event, &a->view.event) || !set_range(r, &p->meta, a, &a->view))
 		return;
-	error = view_new(p, &a->view, &view);
+	a->view.all_events = !a->event;
+	error = render_needs_log(a->format) && !p->log ? -ENODATA : view_new(p, &a->view, &view);
 	if (error == -ENODATA)
 		problem(r, 422,
 			"This session has kept no log of its samples, so that time ranges and "
 			"threads cannot be told apart; ask without from, to, last, thread and "
-			"by=thread.");
+			"by=thread, and not for perfdata.");
 	else if (error < 0)
 		problem(r, 503, "There is no memory for this view; ask for less, as by min=0.1.");
 	else if (render_new(a->format, view, &a->svg, &r->answer.stream) < 0)

@@ -19,6 +19,7 @@ static const struct writer *const writers[] = {
 	[RENDER_FOLDED] = &folded_writer,
 	[RENDER_SVG] = &svg_writer,
 	[RENDER_TEXT] = &text_writer,
+	[RENDER_PERFDATA] = &perfdata_writer,
 };
 
 #define WRITER_COUNT (sizeof(writers) / sizeof(writers[0]))
@@ -32,6 +33,11 @@ int render_format_parse(const char *text, enum render_format *ret_format)
 		}
 	}
 	return -EINVAL;
+}
+
+bool render_needs_log(enum render_format format)
+{
+	return format == RENDER_PERFDATA;
 }
 
 const char *render_content_type(enum render_format format)

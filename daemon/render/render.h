@@ -3,14 +3,17 @@
 #ifndef PFL_RENDER_RENDER_H
 #define PFL_RENDER_RENDER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "base/buf.h"
 #include "daemon/render/view.h"
 
-enum render_format { RENDER_JSON, RENDER_FOLDED, RENDER_SVG, RENDER_TEXT };
-/* "json", "folded", "svg", "text": -EINVAL otherwise. */
+enum render_format { RENDER_JSON, RENDER_FOLDED, RENDER_SVG, RENDER_TEXT, RENDER_PERFDATA };
+/* "json", "folded", "svg", "text", "perfdata": -EINVAL otherwise. */
 int render_format_parse(const char *text, enum render_format *ret_format);
+/* True when it writes single samples, which the profile must have a log of then. */
+bool render_needs_log(enum render_format format);
 const char *render_content_type(enum render_format format);
 
 struct svg_options {

@@ -11,6 +11,7 @@
 
 struct view_query {
 	int event;               /* index; -1: the first */
+	bool all_events;         /* for writers of single samples: whatever their event */
 	uint64_t from_ns, to_ns; /* monotonic, from <= t < to; to 0: up to the end. Needs the log */
 	pid_t pid, tid;          /* 0: all; tid needs the log */
 	bool by_process;         /* a level "comm (pid)" below the root */

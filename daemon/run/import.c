@@ -78,6 +78,13 @@ static void tell_build_id(struct file_claim *claim, const uint8_t *id, unsigned 
 	claim->build_id_bytes = (uint8_t)bytes;
 }
 
+static bool has_build_id(const struct import *im, const struct sideband *sb)
+{
+	unsigned bytes;
+
+	return sb->build_id_bytes || perfdata_build_id(im->file, sb->text, &bytes);
+}
+
 /* What the file says of that mapping: its own build id, that of its path, or the inode. The vdso is
  * the kernel's. */
 static void fill_claim(struct import *im, const struct sideband *sb, struct file_claim *claim)
@@ -169,7 +176,7 @@ static bool on_sideband(void *arg, const struct sideband *sb)
 	if (own.kind == SIDEBAND_MMAP) {
 		if (!(own.prot & PROT_EXEC))
 			return true;
-		if (is_memory_file(own.text)) {
+		if (is_memory_file(own.text) && !has_build_id(im, &own)) {
 			own.text = "//anon"; /* code that a program made */
 			own.inode = 0;
 		} else if ((own.text[0] == '/' && own.text[1] != '/') ||
