@@ -16,7 +16,8 @@
 #define DEBUG_SEARCH_NS  (300 * 1000000000ull) /* a debug package may be installed meanwhile */
 #define CUT_NS           (60 * 1000000000ull)  /* the machine may be less busy then */
 #define PLAIN_BATCH      READER_ADDRS_MAX
-#define INLINES_BATCH    4096 /* what comes back in time from a big program with all its DWARF */
+#define INLINES_BATCH    16384 /* each batch walks the units that it touches anew */
+#define INLINES_CUT      4096  /* when that many do not come back in time */
 #define ENTRIES_MAX      4096
 #define DEBUG_FDS_MAX    64
 
@@ -569,14 +570,16 @@ static int ask_reader(struct modnames *n, struct module *m, struct entry *e, enu
 	return r;
 }
 
-/* Reader lock held. */
+/* Reader lock held. 1: not all of it came in time, and fewer may. */
 static int fetch_batch(struct modnames *n, struct module *m, struct entry *e, struct namestore *s,
 	enum names_want want, const uint64_t *addrs, uint32_t count)
 {
 	struct reader_result answer = {0};
 	int r = ask_reader(n, m, e, want, addrs, count, &answer);
 
-	if (r == 0) {
+	if (r == 0 && (answer.flags & READER_FLAG_DWARF_CUT) && count > INLINES_CUT) {
+		r = 1;
+	} else if (r == 0) {
 		pthread_mutex_lock(&n->cache_lock);
 		r = namestore_add(s, want, addrs, count, &answer,
 			e->debug_by_id ? NAME_FROM_BUILD_ID : NAME_FROM_DEBUGLINK);
@@ -606,9 +609,15 @@ static int fetch(struct modnames *n, struct module *m, struct entry *e, struct n
 	pthread_mutex_lock(&n->reader_lock);
 	/* Somebody may have asked the same while we waited. */
 	left = find_missing(n, s, want, vaddrs, count, missing);
-	for (uint32_t at = 0; r == 0 && at < left; at += batch)
-		r = fetch_batch(
-			n, m, e, s, want, missing + at, left - at < batch ? left - at : batch);
+	for (uint32_t at = 0; r == 0 && at < left;) {
+		uint32_t count_now = left - at < batch ? left - at : batch;
+
+		r = fetch_batch(n, m, e, s, want, missing + at, count_now);
+		if (r == 0)
+			at += count_now;
+		else if (r == 1)
+			r = 0, batch = INLINES_CUT;
+	}
 	pthread_mutex_unlock(&n->reader_lock);
 	return r;
 }

@@ -538,6 +538,34 @@ static void cut_answers_are_asked_for_again(void **state)
 	end_names(n);
 }
 
+/* Fewer are asked for when many do not come in time. */
+static void cut_batches_are_made_smaller(void **state)
+{
+	static uint64_t addrs[10000];
+	struct module m = module_of("prog");
+	struct names_stats s;
+	struct name_answer a;
+	struct names *n;
+
+	for (unsigned i = 0; i < 10000; i++)
+		addrs[i] = 0x100000 + i;
+	n = fragile_names(over_nothing);
+	assert_int_equal(names_of_module(n, &m, addrs, 10000, NAMES_INLINES, &a), 0);
+	names_release(&a);
+	names_get_stats(n, &s);
+	assert_int_equal(s.reader_requests, 2); /* a look at the file, and one for all */
+	end_names(n);
+	more_flags = READER_FLAG_DWARF_CUT;
+	n = fragile_names(over_nothing);
+	assert_int_equal(names_of_module(n, &m, addrs, 10000, NAMES_INLINES, &a), 0);
+	names_release(&a);
+	names_get_stats(n, &s);
+	assert_int_equal(s.reader_requests, 5);
+	more_flags = 0;
+	module_end(&m);
+	end_names(n);
+}
+
 static unsigned open_fds(void)
 {
 	unsigned n = 0;
@@ -988,6 +1016,7 @@ int main(void)
 		cmocka_unit_test(without_demangling_when_that_kills_the_reader),
 		cmocka_unit_test(left_alone_when_all_kills_the_reader),
 		cmocka_unit_test(cut_answers_are_asked_for_again),
+		cmocka_unit_test(cut_batches_are_made_smaller),
 		cmocka_unit_test(few_debug_files_stay_open),
 		cmocka_unit_test(packed_trap_costs_nothing),
 		cmocka_unit_test(reader_is_shut_in),
