@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include "base/io.h"
+#include "daemon/cfi/table.h"
 #include "daemon/proc/procinfo.h"
 #include "daemon/reader/request.h"
 #include "daemon/symbol/names.h"
@@ -993,6 +994,43 @@ static void common_debug_file(void **state)
 	end_names(n);
 }
 
+static bool dies_over_rules(const struct reader_request *req)
+{
+	return req->op == READER_UNWIND;
+}
+
+static void unwind_rules_by_the_reader(void **state)
+{
+	struct names *n = new_names();
+	struct module m = module_of("prog"), text;
+	struct cfi_table *t = NULL;
+
+	assert_int_equal(names_unwind_table(n, &m, &t), 0);
+	assert_true(t->count > 10);
+	assert_int_equal(cfi_code_kind(cfi_table_find(t, deep)), CFI_BY_SP);
+	assert_int_equal(cfi_table_find(t, UINT64_MAX), CFI_NONE);
+	munmap((void *)(uintptr_t)t->map, t->bytes);
+	free(t);
+	assert_int_equal(build_write("text",
+				 "no program, though it is long enough to be one if only its "
+				 "first bytes were others\n"),
+		0);
+	text = module_of("text");
+	assert_int_equal(names_unwind_table(n, &text, &t), -EBADMSG);
+	assert_int_equal(spawned, 1);
+	module_end(&text);
+	end_names(n);
+
+	/* What kills the reader costs the module its names no more than its rules. */
+	dies_over = dies_over_rules;
+	assert_int_equal(
+		names_new_with_reader((struct broker *)1, spawn_fragile, NULL, 16u << 20, &n), 0);
+	assert_int_equal(names_unwind_table(n, &m, &t), -EIO);
+	assert_string_equal(ask(n, &m, deep, NAMES_PLAIN), "outer_fn");
+	end_names(n);
+	module_end(&m);
+}
+
 static int setup(void **state)
 {
 	if (build_setup(state) != 0)
@@ -1019,6 +1057,7 @@ int main(void)
 		cmocka_unit_test(cut_batches_are_made_smaller),
 		cmocka_unit_test(few_debug_files_stay_open),
 		cmocka_unit_test(packed_trap_costs_nothing),
+		cmocka_unit_test(unwind_rules_by_the_reader),
 		cmocka_unit_test(reader_is_shut_in),
 		cmocka_unit_test(answers_outlive_eviction_and_names),
 		cmocka_unit_test(many_ask_at_once),
