@@ -68,10 +68,16 @@ struct cfi_table {
 	uint64_t base;
 	uint32_t count; /* at least 1 */
 	const uint32_t *starts, *codes;
+	/* For each KiB of code the row that holds its first byte, and one more: a short way for
+	 * look-ups. On the heap; NULL: none. */
+	uint32_t *index;
+	uint32_t index_count;
 };
 
 /* -EBADMSG: not a table. ret points into data. Fuzzed. */
 int cfi_table_check(const void *data, size_t bytes, struct cfi_table *ret);
+/* Makes the index, unless it would be larger than the table; look-ups without take longer. */
+void cfi_table_index(struct cfi_table *t);
 /* The code of the rule for vaddr. */
 uint32_t cfi_table_find(const struct cfi_table *t, uint64_t vaddr);
 

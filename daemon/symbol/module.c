@@ -59,6 +59,7 @@ static void table_free(struct cfi_table *t)
 		return;
 	sigbus_unguard(t->map); /* of one on disk */
 	munmap((void *)(uintptr_t)t->map, t->bytes);
+	free(t->index);
 	free(t);
 }
 

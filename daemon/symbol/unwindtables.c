@@ -24,7 +24,8 @@ struct unwindtables {
 
 static void hand_over(struct unwindtables *t, struct module *m, struct cfi_table *table)
 {
-	atomic_fetch_add(&t->bytes, table->bytes);
+	cfi_table_index(table);
+	atomic_fetch_add(&t->bytes, table->bytes + table->index_count * sizeof(*table->index));
 	log_debug("%s: %u unwind rules", m->path, table->count);
 	module_set_table(m, table);
 }

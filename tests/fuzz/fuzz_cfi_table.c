@@ -110,6 +110,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	kept = calloc(1, sizeof(*kept));
 	if (kept && cfi_table_check(h, h->bytes, kept) == 0) {
 		look_up(kept);
+		cfi_table_index(kept);
+		look_up(kept);
 		walk(kept, data, size);
 	} else {
 		munmap(h, h->bytes);

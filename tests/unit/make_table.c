@@ -29,5 +29,6 @@ void make_table(void *arg, struct module *m)
 	}
 	if (cfi_table_check(map, reply.head.bytes, t) < 0)
 		abort();
+	cfi_table_index(t);
 	module_set_table(m, t);
 }

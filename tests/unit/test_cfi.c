@@ -46,6 +46,7 @@ static void compile(int fd, struct cfi_table *ret)
 static void drop(struct cfi_table *t)
 {
 	munmap((void *)(uintptr_t)t->map, t->bytes);
+	free(t->index);
 }
 
 /* libdw's word on a register, in the terms of a rule: whether it is at that distance from the CFA,
@@ -127,6 +128,8 @@ static void compare_with_libdw(const char *path, unsigned min_rows)
 	assert_true(fd >= 0);
 	compile(fd, &t);
 	assert_true(t.count >= min_rows);
+	cfi_table_index(&t);
+	assert_non_null(t.index);
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	cfi = dwarf_getcfi_elf(elf);
