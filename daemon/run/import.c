@@ -17,6 +17,7 @@
 #define FILES_MAX     65536u
 #define FILES_TOLD    5 /* by name, of those that could not be used */
 #define CHAIN_MAX     (65536u / 8)
+#define IMPORT_NS_MAX UINT64_C(600000000000)
 #define PROGRESS_EACH 256u /* samples between two looks at stop */
 
 struct import {
@@ -34,6 +35,8 @@ struct import {
 	struct map *claim_of; /* hash of path and identity -> index */
 
 	uint64_t first_ns, last_ns, taken;
+	uint64_t until_ns, left_out;
+	bool late;
 	uint64_t chain[CHAIN_MAX];
 };
 
@@ -162,7 +165,10 @@ static bool on_sample(void *arg, const struct sample *sample, unsigned event)
 		use_own_chain(im, &own);
 	see_time(im, own.t_ns);
 	session_feed_sample(im->env, im->session, &own, event);
-	return ++im->taken % PROGRESS_EACH != 0 || may_go_on(im);
+	if (++im->taken % PROGRESS_EACH != 0)
+		return true;
+	im->late = time_mono_ns() > im->until_ns;
+	return !im->late && may_go_on(im);
 }
 
 static bool on_sideband(void *arg, const struct sideband *sb)
@@ -281,6 +287,15 @@ static void warn_all(struct import *im, const struct perfdata_stats *st)
 				"%s was recorded without call chains (perf record -g): each "
 				"stack is one frame\n",
 				info->events[i].spec.name);
+	if (im->left_out)
+		buf_printf(w,
+			"the recording tells of more processes than are kept: %llu times one or "
+			"its "
+			"mappings were left out\n",
+			(unsigned long long)im->left_out);
+	if (im->late)
+		buf_printf(w, "the import took longer than %d minutes and was ended\n",
+			(int)(IMPORT_NS_MAX / 60000000000u));
 	if (im->session->other_kernel && has_kernel_samples(im))
 		buf_append_str(w,
 			"kernel functions have no names: the recording is not of the "
@@ -398,8 +413,9 @@ static int read_all(struct import *im)
 	int r = perfdata_read(im->file, &sink);
 
 	perfdata_get_stats(im->file, &st);
-	if (r < 0)
+	if (r < 0 && !(r == -ECANCELED && im->late))
 		return r;
+	im->left_out = processes_left_out(im->session->processes);
 	warn_all(im, &st);
 	set_times(im);
 	set_ledger(im, &st);
@@ -479,6 +495,7 @@ int import_file(
 		return fail(-errno, message);
 	(void)madvise(bytes, (size_t)st.st_size, MADV_SEQUENTIAL);
 	im->setup = setup;
+	im->until_ns = time_mono_ns() + IMPORT_NS_MAX;
 	e = import_bytes(im, bytes, (size_t)st.st_size, message);
 	if (e == RUN_OK)
 		*ret_session = MOVE(im->session);

@@ -7,6 +7,8 @@
 
 #include "base/map.h"
 
+#define CLEAR_EACH 4096
+
 /* Invariant: by_pid holds each process once, as a pointer that this table owns. */
 struct processes {
 	struct broker *broker;
@@ -15,7 +17,11 @@ struct processes {
 	struct map *by_pid;
 	bool recorded;
 	/* Of a recording: */
-	struct map *comms;    /* tid -> name, ours */
+	struct map *comms;   /* tid -> name, ours */
+	size_t forked_bytes; /* that forks have copied */
+	uint64_t entered,
+		cleared; /* processes so far, and when the last time was that room was made */
+	uint64_t left_out;
 	uint64_t pids_reused; /* tells processes of one pid apart, in the place of start_ticks */
 };
 
@@ -120,13 +126,65 @@ static void forget(struct processes *ps, pid_t pid)
 
 /* A new entry in place of an old one of the same pid; with space when given (taken even on
  * failure). */
+/* Room for more, out of what is over; seldom, as it looks at all. */
+static void clear_over(struct processes *ps)
+{
+	struct session_process *p;
+	size_t cursor = 0, count = 0;
+	pid_t *over;
+
+	if (ps->entered - ps->cleared < CLEAR_EACH)
+		return;
+	ps->cleared = ps->entered;
+	over = calloc(processes_count(ps) + 1, sizeof(*over));
+	while (over && (p = processes_next(ps, &cursor)))
+		if (p->over)
+			over[count++] = p->pid;
+	while (count)
+		forget(ps, over[--count]);
+	free(over);
+	ps->forked_bytes = 0;
+	cursor = 0;
+	while ((p = processes_next(ps, &cursor)))
+		ps->forked_bytes += space_bytes(p->space);
+}
+
+static bool has_room_for(struct processes *ps, size_t processes, size_t bytes)
+{
+	return processes_count(ps) + processes <= RECORDED_PROCESSES_MAX &&
+		(bytes == 0 || ps->forked_bytes + bytes <= RECORDED_FORKED_MAX);
+}
+
+static bool take_room(struct processes *ps, size_t processes, size_t bytes)
+{
+	if (!has_room_for(ps, processes, bytes))
+		clear_over(ps);
+	if (!has_room_for(ps, processes, bytes)) {
+		ps->left_out++;
+		return false;
+	}
+	ps->entered += processes;
+	ps->forked_bytes += bytes;
+	return true;
+}
+
+uint64_t processes_left_out(const struct processes *ps)
+{
+	return ps->left_out;
+}
+
 static struct session_process *enter(struct processes *ps, pid_t pid, struct space *space)
 {
-	struct session_process *p = calloc(1, sizeof(*p));
+	struct session_process *p;
 
 	if (ps->recorded && processes_find(ps, pid))
 		ps->pids_reused++;
 	forget(ps, pid);
+	if (ps->recorded && !take_room(ps, 1, 0)) {
+		space_free(space);
+		return NULL;
+	}
+	p = calloc(1, sizeof(*p));
 	if (!p || (!space && space_new(ps->modules, pid, &space) < 0) ||
 		map_set(ps->by_pid, (uint32_t)pid, (uintptr_t)p) < 0) {
 		space_free(space);
@@ -178,9 +236,13 @@ const char *processes_thread_comm(const struct processes *ps, pid_t tid)
 
 static void set_thread_comm(struct processes *ps, pid_t tid, const char *comm)
 {
-	char *copy = strdup(comm);
 	uint64_t old = 0;
+	char *copy;
 
+	if (map_count(ps->comms) >= 2 * (size_t)RECORDED_PROCESSES_MAX &&
+		!map_get(ps->comms, (uint32_t)tid, &old))
+		return;
+	copy = strndup(comm, sizeof(((struct session_process *)0)->comm));
 	if (!copy)
 		return;
 	(void)map_get(ps->comms, (uint32_t)tid, &old);
@@ -240,6 +302,14 @@ static void forked(struct processes *ps, const struct sideband *s)
 	}
 	if (!parent)
 		parent = processes_get(ps, s->ppid, s->ptid);
+	if (!parent)
+		return;
+	if (ps->recorded && !take_room(ps, 0, space_bytes(parent->space))) {
+		(void)enter(ps, s->pid, NULL);
+		return;
+	}
+	/* Making room may have taken it away. */
+	parent = processes_find(ps, s->ppid);
 	if (!parent || space_clone(parent->space, s->pid, &space) < 0)
 		return;
 	child = enter(ps, s->pid, space);
@@ -274,6 +344,7 @@ static void execed(struct processes *ps, const struct sideband *s)
 /* All that there is to know comes as records, also of what is sampled later or never. */
 static void recorded_sideband(struct processes *ps, const struct sideband *s)
 {
+	struct session_process *p;
 	const char *comm;
 
 	switch (s->kind) {
@@ -288,7 +359,11 @@ static void recorded_sideband(struct processes *ps, const struct sideband *s)
 		(void)processes_get(ps, s->pid, s->tid);
 		break;
 	case SIDEBAND_MMAP: (void)processes_get(ps, s->pid, s->tid); break;
-	case SIDEBAND_EXIT: break;
+	case SIDEBAND_EXIT:
+		p = processes_find(ps, s->pid);
+		if (p)
+			p->over = --p->threads <= 0;
+		break;
 	}
 }
 

@@ -12,6 +12,11 @@
 #include "daemon/symbol/space.h"
 #include "daemon/unwind/unwind.h"
 
+/* Of a recording, which may tell of any number: processes known at once, and bytes that forks copy.
+ * Those that are over go first. */
+#define RECORDED_PROCESSES_MAX 262144
+#define RECORDED_FORKED_MAX    ((size_t)256 << 20)
+
 /* Over this many the tree books further ones on one entry, so that a fork storm cannot fill it. */
 #define PROCESSES_IN_TREE_MAX 65536
 
@@ -27,6 +32,7 @@ struct session_process {
 	unsigned images;    /* programs it has run since it was first seen */
 	bool has_jit;
 	bool leader_exited; /* its other threads may go on */
+	bool over;          /* of a recording: all its threads have exited, as far as it tells */
 };
 
 struct processes;
@@ -50,6 +56,8 @@ void processes_sweep(struct processes *ps);
 /* Walks all; *cursor starts at 0. */
 struct session_process *processes_next(struct processes *ps, size_t *cursor);
 size_t processes_count(const struct processes *ps);
+/* Of a recording: how often a process or its mappings were left out, since there was no room. */
+uint64_t processes_left_out(const struct processes *ps);
 /* Of a recording: the name of a thread as of now; NULL: not told. */
 const char *processes_thread_comm(const struct processes *ps, pid_t tid);
 

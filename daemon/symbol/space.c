@@ -60,6 +60,15 @@ pid_t space_pid(const struct space *s)
 	return s->pid;
 }
 
+size_t space_bytes(const struct space *s)
+{
+	size_t bytes = sizeof(*s) + s->room * sizeof(s->ranges[0]);
+
+	for (unsigned i = 0; i < s->count; i++)
+		bytes += strlen(s->ranges[i].path) + 1;
+	return bytes;
+}
+
 uint64_t space_generation(const struct space *s)
 {
 	return s->generation;

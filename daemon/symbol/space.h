@@ -58,6 +58,8 @@ struct space;
 int space_new(struct modules *ms, pid_t pid, struct space **ret_space);
 void space_free(struct space *s);
 pid_t space_pid(const struct space *s);
+/* Of memory, modules aside. */
+size_t space_bytes(const struct space *s);
 /* Bumped on each change, so that caches keyed by it go stale. */
 uint64_t space_generation(const struct space *s);
 /* Bumped only when an address that once led to a module may lead to another now: what is cached by

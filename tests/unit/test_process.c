@@ -52,6 +52,11 @@ void space_clear(struct space *s)
 	s->maps = 0;
 }
 
+size_t space_bytes(const struct space *s)
+{
+	return (size_t)s->maps << 20;
+}
+
 int space_clone(const struct space *from, pid_t pid, struct space **ret)
 {
 	space_new(NULL, pid, ret);
@@ -87,6 +92,12 @@ static int set_up(void **state)
 	proc_answer.threads = 1;
 	proc_error = 0;
 	return processes_new(NULL, NULL, NULL, &table);
+}
+
+static int set_up_recorded(void **state)
+{
+	return set_up(state) || (processes_free(table), table = NULL, 0) ||
+		processes_new_recorded(NULL, NULL, &table);
 }
 
 static int tear_down(void **state)
@@ -220,7 +231,74 @@ static void forty_thousand_short_processes_leave_nothing(void **state)
 	assert_int_equal(spaces_alive, 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define RECORDED(name) cmocka_unit_test_setup_teardown(name, set_up_recorded, tear_down)
+#define TEST(name)     cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static void a_recording_tells_all_there_is(void **state)
+{
+	struct session_process *p;
+
+	send(SIDEBAND_COMM, 10, 10, 0, "app");
+	send(SIDEBAND_MMAP, 10, 10, 0, "/bin/app");
+	send(SIDEBAND_FORK, 10, 11, 10, NULL);
+	send(SIDEBAND_COMM, 10, 12, 0, "worker");
+	p = processes_get(table, 10, 10);
+	assert_string_equal(p->comm, "app");
+	assert_int_equal(p->space->reads, 0); /* a living process of that number is another one */
+	assert_int_equal(p->space->maps, 1);
+	assert_int_equal(p->start_ticks, 0);
+	processes_identify(table, p);
+	assert_int_equal(p->uid, (uid_t)-1);
+	assert_string_equal(processes_thread_comm(table, 11), "app");
+	assert_string_equal(processes_thread_comm(table, 12), "worker");
+	assert_null(processes_thread_comm(table, 13));
+	assert_string_equal(processes_get(table, 20, 20)->comm, ":20");
+	assert_string_equal(processes_get(table, 0, 0)->comm, "swapper");
+}
+
+static void a_recorded_process_outlives_its_end(void **state)
+{
+	struct session_process *p;
+
+	send(SIDEBAND_COMM, 10, 10, 0, "app");
+	send(SIDEBAND_MMAP, 10, 10, 0, "/bin/app");
+	send(SIDEBAND_EXIT, 10, 10, 1, NULL);
+	p = processes_find(table, 10);
+	assert_non_null(p);
+	assert_int_equal(p->space->maps, 1);
+	send(SIDEBAND_FORK, 10, 10, 1, NULL); /* another one of that number */
+	p = processes_find(table, 10);
+	assert_int_equal(p->space->maps, 0);
+	assert_int_not_equal(p->start_ticks, 0);
+}
+
+static void a_recorded_storm_of_forks_has_a_limit(void **state)
+{
+	size_t most = RECORDED_FORKED_MAX >> 20;
+
+	send(SIDEBAND_COMM, 1, 1, 0, "parent");
+	send(SIDEBAND_MMAP, 1, 1, 0, "/bin/app");
+	for (pid_t pid = 2; pid < 6002; pid++)
+		send(SIDEBAND_FORK, pid, pid, 1, NULL);
+	assert_int_equal(processes_find(table, 2)->space->maps, 1);
+	assert_int_equal(processes_find(table, 6001)->space->maps, 0);
+	assert_true(processes_left_out(table) >= 6000 - most);
+	assert_true(processes_left_out(table) < 6000 - most + 8);
+}
+
+static void recorded_forks_that_end_make_room(void **state)
+{
+	send(SIDEBAND_COMM, 1, 1, 0, "parent");
+	send(SIDEBAND_MMAP, 1, 1, 0, "/bin/app");
+	for (pid_t pid = 2; pid < 20002; pid++) {
+		send(SIDEBAND_FORK, pid, pid, 1, NULL);
+		send(SIDEBAND_EXIT, pid, pid, 1, NULL);
+	}
+	/* Room is made each few thousand processes. */
+	assert_true(processes_count(table) < 10000);
+	assert_true(processes_left_out(table) < 19000);
+	assert_non_null(processes_find(table, 1));
+}
 
 int main(void)
 {
@@ -236,6 +314,10 @@ int main(void)
 		TEST(comm_of_a_thread_is_not_the_process),
 		TEST(process_outside_our_namespace_is_one_entry),
 		TEST(forty_thousand_short_processes_leave_nothing),
+		RECORDED(a_recording_tells_all_there_is),
+		RECORDED(a_recorded_process_outlives_its_end),
+		RECORDED(a_recorded_storm_of_forks_has_a_limit),
+		RECORDED(recorded_forks_that_end_make_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL) != 0;
