@@ -4,14 +4,18 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "base/io.h"
 #include "base/map.h"
 #include "daemon/proc/maps.h"
+
+#define CHECK_NS UINT64_C(5000000000)
 
 struct slot {
 	struct module *module; /* our reference; NULL: free */
 	uint64_t key;          /* of by_file */
 	uint64_t mapped_key;   /* of by_mapped; 0: none */
 	uint64_t used;         /* of the table's clock, for eviction */
+	uint64_t checked_ns;   /* when the file was last found to be this one */
 };
 
 /* Sampler thread. by_file holds each slot by the hash of its identity; by_mapped by the hash of
@@ -168,6 +172,7 @@ static int remember(struct modules *ms, struct module *m, uint64_t key, uint64_t
 	s->key = key;
 	s->mapped_key = mapped;
 	s->used = ++ms->clock;
+	s->checked_ns = time_mono_ns();
 	ms->count++;
 	ms->stats.bytes += m->image_bytes;
 	return 0;
@@ -208,6 +213,7 @@ static int open_file(
 		(int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec);
 	s = slot_of(ms, ms->by_file, key);
 	if (s && s->module->inode == st.st_ino && s->module->dev == st.st_dev) {
+		s->checked_ns = time_mono_ns();
 		*ret_module = module_ref(s->module);
 		return 0;
 	}
@@ -330,6 +336,19 @@ static int open_recorded(struct modules *ms, const struct range *r, struct modul
 	return error;
 }
 
+/* Of many short processes each maps the same libraries. What we hold open keeps its inode, and
+ * under the same path it is that file still, unless somebody has just written into it. */
+static bool is_known(struct modules *ms, const struct range *r, struct module **ret_module)
+{
+	struct slot *s = slot_of(ms, ms->by_mapped, mapped_key(r));
+
+	if (!s || s->module->error != 0 || strcmp(s->module->path, r->path) != 0 ||
+		time_mono_ns() - s->checked_ns > CHECK_NS)
+		return false;
+	*ret_module = module_ref(s->module);
+	return true;
+}
+
 int modules_open(struct modules *ms, pid_t pid, const struct range *r, struct module **ret_module)
 {
 	int fd, error;
@@ -342,6 +361,8 @@ int modules_open(struct modules *ms, pid_t pid, const struct range *r, struct mo
 		*ret_module = module_ref(ms->vdso);
 		return 0;
 	}
+	if (is_known(ms, r, ret_module))
+		return 0;
 	error = broker_open_mapped(
 		ms->broker, pid, r->start, r->end, r->path, r->dev, r->inode, &fd);
 	if (error == 0)

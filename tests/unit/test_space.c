@@ -312,6 +312,35 @@ static void a_gone_process_finds_files_by_identity(void **state)
 	space_free(other);
 }
 
+/* A file that was just looked at is not asked for again by the next process that maps it. */
+static void what_was_just_looked_at_is_not_opened_again(void **state)
+{
+	struct fixture *f = *state;
+	struct range *mine;
+	struct module *m;
+	struct space *other;
+	uint64_t addr = (uintptr_t)set_up;
+	unsigned opened;
+
+	assert_int_equal(space_read(f->space, 0), 0);
+	mine = space_find(f->space, addr);
+	m = space_module(f->space, mine);
+	opened = fake_files.mapped_opened;
+	assert_int_equal(space_new(f->modules, getpid(), &other), 0);
+	space_map(other, mine->start, mine->end, mine->pgoff, mine->dev, mine->inode, mine->path);
+	assert_ptr_equal(space_module(other, space_find(other, addr)), m);
+	assert_int_equal(fake_files.mapped_opened, opened);
+	space_free(other);
+
+	/* By another path it may be another: the numbers of some file systems are not unique. */
+	assert_int_equal(space_new(f->modules, getpid(), &other), 0);
+	space_map(
+		other, mine->start, mine->end, mine->pgoff, mine->dev, mine->inode, "/else/where");
+	assert_ptr_equal(space_module(other, space_find(other, addr)), m);
+	assert_int_equal(fake_files.mapped_opened, opened + 1);
+	space_free(other);
+}
+
 static void a_fork_has_the_same_modules(void **state)
 {
 	struct fixture *f = *state;
@@ -418,6 +447,7 @@ int main(void)
 		WITH_FIXTURE(a_deleted_file_is_still_the_one_that_is_mapped),
 		WITH_FIXTURE(a_memory_file_that_is_no_elf_file_is_jit_code),
 		WITH_FIXTURE(a_gone_process_finds_files_by_identity),
+		WITH_FIXTURE(what_was_just_looked_at_is_not_opened_again),
 		WITH_FIXTURE(a_fork_has_the_same_modules),
 		WITH_FIXTURE(the_code_generation_ignores_what_was_not_looked_at),
 		WITH_FIXTURE(modules_in_use_are_never_evicted),
