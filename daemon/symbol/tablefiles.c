@@ -198,6 +198,27 @@ int tablefiles_load(struct tablefiles *f, const struct module *m, struct cfi_tab
 	return 0;
 }
 
+/* Whole or not at all for who opens it; nothing waits for the disk. What a power cut leaves of it
+ * is found out by its sum. */
+static int write_beside(const char *path, const struct buf *whole)
+{
+	AUTO(free_auto) char *beside = NULL;
+	AUTO(close_auto) int fd = -1;
+	int r;
+
+	if (asprintf(&beside, "%s.XXXXXX", path) < 0)
+		return -ENOMEM;
+	fd = mkostemp(beside, O_CLOEXEC); /* mode 0600 */
+	if (fd < 0)
+		return -errno;
+	r = io_write_all(fd, whole->data, whole->len);
+	if (r == 0 && rename(beside, path) != 0)
+		r = -errno;
+	if (r < 0)
+		(void)unlink(beside);
+	return r;
+}
+
 int tablefiles_save(struct tablefiles *f, const struct module *m, const struct cfi_table *t)
 {
 	AUTO(buf_done) struct buf whole = BUF_INIT;
@@ -217,5 +238,5 @@ int tablefiles_save(struct tablefiles *f, const struct module *m, const struct c
 	buf_append(&whole, &h, sizeof(h));
 	buf_append(&whole, t->map, t->bytes);
 	r = whole.error < 0 ? whole.error : path_for(f, &h, &path);
-	return r < 0 ? r : io_write_atomic(path, whole.data, whole.len, 0600);
+	return r < 0 ? r : write_beside(path, &whole);
 }

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "base/log.h"
 #include "base/queue.h"
 #include "daemon/cfi/table.h"
@@ -41,12 +42,26 @@ static bool load_one(struct unwindtables *t, struct module *m)
 	return true;
 }
 
-static void save_one(struct unwindtables *t, struct module *m, const struct cfi_table *table)
+static void drop(struct cfi_table *table)
 {
-	int r = t->files && !m->is_vdso ? tablefiles_save(t->files, m, table) : 0;
+	munmap((void *)(uintptr_t)table->map, table->bytes);
+	free(table);
+}
+
+/* A table on disk is memory that the kernel can take back: it stands in for what the reader sent.
+ */
+static struct cfi_table *keep_on_disk(
+	struct unwindtables *t, struct module *m, struct cfi_table *table)
+{
+	struct cfi_table *mapped;
+	int r = t->files && !m->is_vdso ? tablefiles_save(t->files, m, table) : -EFBIG;
 
 	if (r < 0 && r != -EFBIG)
 		log_debug("%s: its unwind rules are not kept: %s", m->path, strerror(-r));
+	if (r < 0 || tablefiles_load(t->files, m, &mapped) < 0)
+		return table;
+	drop(table);
+	return mapped;
 }
 
 static void make_one(struct unwindtables *t, struct module *m)
@@ -59,8 +74,7 @@ static void make_one(struct unwindtables *t, struct module *m)
 	r = names_unwind_table(t->names, m, &table);
 	if (r == 0) {
 		atomic_fetch_add(&t->made, 1);
-		hand_over(t, m, table);
-		save_one(t, m, table); /* the module holds it, and we hold the module */
+		hand_over(t, m, keep_on_disk(t, m, table));
 		return;
 	}
 	if (r == -ENODATA) /* nothing to compile: stepping goes by frame pointers there */
