@@ -7,7 +7,8 @@
 For each target and round it attaches perf record and then profiled, both with the same rate and the same copied
 stack, or both with frame pointers, and divides the CPU time that each used by the samples that it kept. To a picture
 is: until the SVG is there, for perf until perf script --no-inline has written what a picture would be made of (the
-collapsing and drawing after that is not counted). All figures are medians of the rounds; the last column is ours /
+collapsing and drawing after that is not counted). The part import takes one recording of perf to an SVG by profilectl
+report, and to folded stacks by perf script and awk. All figures are medians of the rounds; the last column is ours /
 perf's. The machine may be noisy: quote the ratios.
 """
 import argparse
@@ -332,13 +333,69 @@ def bench_slowdown(args, daemon, folder):
     row("percent", percent(ours), percent(perf))
 
 
+COLLAPSE = r"""
+/^[^ \t]/ { comm = $1; next }
+NF { $1 = ""; frames[++n] = substr($0, 2); next }
+n { for (stack = comm; n > 0; n--) stack = stack ";" frames[n]; count[stack]++ }
+END { for (stack in count) print stack, count[stack] }
+"""
+
+
+def collapse_with_perf(data, out):
+    """Folded stacks by perf script and the least of a stackcollapse; seconds on the wall and of CPU."""
+    before, begin = children_cpu(), time.monotonic()
+    script = subprocess.Popen(["perf", "script", "--no-inline", "-F", "comm,ip,sym", "-i", data],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    with open(out, "w") as f:
+        subprocess.run(["awk", COLLAPSE], stdin=script.stdout, stdout=f, check=True)
+    script.wait()
+    with open(out, errors="replace") as f:
+        samples = sum(int(line.rpartition(" ")[2]) for line in f)
+    return {"wall": time.monotonic() - begin, "cpu": (children_cpu() - before) / 1e6, "samples": samples}
+
+
+def report_with_us(args, data, folder):
+    """The SVG by profilectl report, of a daemon that has seen nothing before."""
+    with tempfile.TemporaryDirectory(dir=folder) as fresh:
+        daemon = Daemon(args.build, fresh)
+        try:
+            before, ours, begin = children_cpu(), daemon.cpu_ns(), time.monotonic()
+            out = subprocess.run([os.path.join(args.build, "profilectl"), "--socket", daemon.sock, "report", data, "-o",
+                                  os.path.join(folder, "import.svg")], capture_output=True, text=True)
+            wall = time.monotonic() - begin
+            cpu = (daemon.cpu_ns() - ours) / 1e9 + (children_cpu() - before) / 1e6
+            if out.returncode != 0:
+                raise RuntimeError("profilectl report failed: " + out.stderr)
+            ledger = daemon.call("GET", "/v1/sessions/1")["ledger"]
+            return {"wall": wall, "cpu": cpu, "samples": ledger["samples"]}
+        finally:
+            daemon.stop()
+
+
+def bench_import(args, daemon, folder):
+    """One recording of perf, to an SVG by us and to folded stacks by perf."""
+    data = os.path.join(folder, "import.data")
+    for name in args.targets.split(","):
+        for way in WAYS:
+            on_fresh_target(target_command(name, args.build, folder), lambda pid: subprocess.run(
+                ["perf", "record", "-q", "-F", str(HZ), "-e", "cpu-clock", "--call-graph", WAYS[way][1], "-m", "1024",
+                 "-p", str(pid), "-o", data, "--", "sleep", str(args.seconds)], capture_output=True))
+            ours = [report_with_us(args, data, folder) for _ in range(args.rounds)]
+            peer = [collapse_with_perf(data, os.path.join(folder, "import.folded")) for _ in range(args.rounds)]
+            print("import of perf.data, %s, %s, %.1f MiB: %d samples here, %d with perf" % (
+                name, way, os.path.getsize(data) / (1 << 20), median(ours, "samples"), median(peer, "samples")))
+            row("CPU to SVG or folded, ms", 1000 * median(ours, "cpu"), 1000 * median(peer, "cpu"))
+            row("  on the wall, ms", 1000 * median(ours, "wall"), 1000 * median(peer, "wall"))
+            os.unlink(data)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default=".")
     parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--targets", default="clang,python3,node,threads")
-    parser.add_argument("--parts", default="dwarf,fp,stress,host,slowdown")
+    parser.add_argument("--parts", default="dwarf,fp,stress,host,slowdown,import")
     args = parser.parse_args()
     args.build = os.path.abspath(args.build)
     if not shutil.which("perf"):
@@ -353,7 +410,7 @@ def main():
                 for name in args.targets.split(",") if way in parts else ():
                     bench_target(name, way, args, daemon, folder)
                     sys.stdout.flush()
-            for part in bench_stress, bench_host, bench_slowdown:
+            for part in bench_stress, bench_host, bench_slowdown, bench_import:
                 if part.__name__.removeprefix("bench_") in parts:
                     part(args, daemon, folder)
                     sys.stdout.flush()
