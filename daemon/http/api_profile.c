@@ -15,6 +15,7 @@
 #include "daemon/http/http.h"
 #include "daemon/render/render.h"
 #include "daemon/render/view.h"
+#include "daemon/tree/ledger.h"
 
 /* Scripts of the SVG itself may run when it is opened; nothing else, and as a stranger to this
  * origin. */
@@ -187,13 +188,16 @@ static bool set_range(
 	return true;
 }
 
-/* An ended session does not change any more, so that its dumps have a tag. */
-static bool tag_ended(struct req *r, const struct profile_meta *m, enum render_format format)
+/* An ended session does not change any more, so that its dumps have a tag; unless names of JIT code
+ * are missing, which may come when the program ends. */
+static bool tag_ended(struct req *r, const struct profile *head, enum render_format format)
 {
+	const struct profile_meta *m = &head->meta;
+	const uint64_t *from = head->ledger.names_from;
 	AUTO(buf_done) struct buf key = BUF_INIT;
 	char tag[40];
 
-	if (m->ended_wall_ns == 0)
+	if (m->ended_wall_ns == 0 || (from[LEDGER_FROM_JITDUMP] && from[LEDGER_FROM_NOTHING]))
 		return false;
 	buf_printf(&key, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %s", m->session_id,
 		m->started_wall_ns, m->ended_wall_ns, r->raw);
@@ -285,7 +289,7 @@ static void answer_profile(struct req *r, enum render_format format)
 	error = run_head(r->http->setup.run, &r->who, r->id, &head, &message);
 	if (error != RUN_OK)
 		problem_of_run(r, error, &message);
-	else if (!tag_ended(r, &head->meta, asked.format))
+	else if (!tag_ended(r, head, asked.format))
 		dump(r, &asked);
 }
 

@@ -421,6 +421,15 @@ static void do_note_names(struct sampler *s, void *arg)
 		session_note_names(x, &named->ledger);
 }
 
+/* A program may write the names of its JIT code at its end, or not until its buffer is full. */
+static bool is_settled(const struct profile *p)
+{
+	for (uint32_t i = 0; p->name_starts && i < p->frame_count; i++)
+		if (p->frames[i].kind == FRAME_JIT && p->name_starts[i] == p->name_starts[i + 1])
+			return false;
+	return true;
+}
+
 static int make_dump(struct run *r, struct dump_slot *d, struct request *q, bool inlines)
 {
 	struct profile *p = NULL;
@@ -439,7 +448,7 @@ static int make_dump(struct run *r, struct dump_slot *d, struct request *q, bool
 	d->id = q->id;
 	d->with_log = q->with_log || q->ended;
 	d->inlines = inlines;
-	d->ended = q->ended;
+	d->ended = q->ended && (q->from_store || is_settled(p));
 	d->made_ns = time_mono_ns();
 	d->profile = p;
 	return RUN_OK;

@@ -738,6 +738,9 @@ void session_note_names(struct session *s, const struct ledger *named)
 {
 	struct profile *head;
 
+	/* More names than were written: another time. */
+	if (s->final && named->frames_unnamed < s->ledger.frames_unnamed)
+		s->stored = false;
 	copy_names_of(&s->ledger, named);
 	/* Others may be reading the one that is there. */
 	if (!s->head || profile_copy(s->head, NULL, &head) < 0)

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/io.h"
 #include "base/map.h"
+#include "base/parse.h"
 
 #define MAGIC           0x4A695444u
 #define MAGIC_SWAPPED   0x4454694Au
@@ -17,6 +18,7 @@
 #define NAMES_MAX_BYTES ((size_t)64 << 20)
 #define NAME_MAX_LEN    4096u
 #define SLACK_NS        1000000000ull
+#define ELF_HEAD_BYTES  0x40u
 
 enum record_id {
 	RECORD_LOAD,
@@ -231,6 +233,28 @@ static int compare_lines(const void *a, const void *b)
 	return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
+/* V8 writes whatever lies in memory for some names. */
+static bool is_file_name(const char *name, size_t len)
+{
+	uint32_t code;
+
+	for (size_t i = 0, n; i < len; i += n) {
+		n = utf8_char(name + i, len - i, &code);
+		if (n == 0 || text_is_control(code))
+			return false;
+	}
+	return len > 0;
+}
+
+/* V8 adds what the head of an ELF file takes, for perf's sake, and begins with the first byte. */
+static void shift_back(struct jitdump *d, uint32_t first)
+{
+	if (first == d->line_count || d->lines[first].offset != ELF_HEAD_BYTES)
+		return;
+	for (uint32_t i = first; i < d->line_count; i++)
+		d->lines[i].offset -= ELF_HEAD_BYTES;
+}
+
 /* The entries are as they come; a file name of one byte 0xff stands for the one before. */
 static int read_lines(struct jitdump *d, const struct record *r, const struct debug_info *info)
 {
@@ -251,8 +275,13 @@ static int read_lines(struct jitdump *d, const struct record *r, const struct de
 			break;
 		at += sizeof(e) + len + 1;
 		if (len > 0 && !(len == 1 && (uint8_t)name[0] == 0xff))
-			error = strtab_id(
-				d->names, name, len < NAME_MAX_LEN ? len : NAME_MAX_LEN, &file);
+			error = strtab_id(d->names, name,
+				!is_file_name(name, len)     ? 0
+					: len < NAME_MAX_LEN ? len
+							     : NAME_MAX_LEN,
+				&file);
+		if (file == 0)
+			e.line = 0;
 		if (error == 0 && e.addr >= info->addr)
 			error = add_line(d, e.addr - info->addr, &e, file);
 	}
@@ -272,6 +301,7 @@ static int take_lines(struct jitdump *d, const struct record *r)
 	if (error < 0 || count == 0)
 		return error;
 	qsort(d->lines + first, count, sizeof(*d->lines), compare_lines);
+	shift_back(d, first);
 	d->pending_addr = info.addr;
 	d->pending_first = first;
 	d->pending_count = count;

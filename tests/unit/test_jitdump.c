@@ -146,6 +146,24 @@ static void lines_belong_to_the_next_load(void **state)
 	assert_string_equal(line_at(0x3000), ":0");
 }
 
+static void lines_of_v8(void **state)
+{
+	static const struct jit_line lines[] = {{0x1040, 1, "a.js"}, {0x1050, 2, "a.js"}},
+				     junk[] = {{0x2000, 5, "\xde\x44\x31"}, {0x2004, 6, "\xff"},
+					     {0x2008, 7, "b.js"}};
+
+	jit_lines(&b, 20 * S, 0x1000, lines, 2);
+	jit_load(&b, 20 * S, 0x1000, 0x20, 1, "one");
+	jit_lines(&b, 20 * S, 0x2000, junk, 3);
+	jit_load(&b, 20 * S, 0x2000, 0x20, 2, "two");
+	feed();
+	assert_string_equal(line_at(0x100f), "a.js:1");
+	assert_string_equal(line_at(0x1010), "a.js:2");
+	assert_string_equal(line_at(0x2000), ":0");
+	assert_string_equal(line_at(0x2004), ":0");
+	assert_string_equal(line_at(0x2009), "b.js:7");
+}
+
 static void another_clock_leaves_the_order_of_the_file(void **state)
 {
 	struct jitdump_stats s;
@@ -270,6 +288,7 @@ int main(void)
 		TEST(order_is_that_of_time),
 		TEST(moved_code_keeps_name_and_lines),
 		TEST(lines_belong_to_the_next_load),
+		TEST(lines_of_v8),
 		TEST(another_clock_leaves_the_order_of_the_file),
 		TEST(a_wrong_flag_is_no_other_clock),
 		TEST(times_before_the_process_are_those_of_its_parent),
