@@ -16,12 +16,17 @@
 
 #define SAMPLE_AGE_NS 200000000ull /* a shorter interval says little in clock ticks of 10 ms */
 
-/* The CPU ticks of each process at the last look, by a hash of (pid, start). Under lock. */
+/* The CPU ticks of each process, by a hash of (pid, start). */
+struct base {
+	struct map *ticks; /* NULL: none yet */
+	uint64_t at_ns;
+};
+
+/* Bases: of the last looks that were SAMPLE_AGE_NS apart, the newer first. Under lock. */
 struct targets {
 	struct broker *broker;
 	pthread_mutex_t lock;
-	struct map *before;
-	uint64_t before_ns;
+	struct base bases[2];
 };
 
 struct list {
@@ -61,19 +66,20 @@ struct look {
 	struct targets *targets;
 	const struct caller *who;
 	struct list *list;
+	const struct base *base;
 	struct map *now;
 	uint64_t now_ns, boot_ns;
 	double ticks_per_s;
 };
 
-/* CPU of the interval since the last look, else over the process's life. */
+/* CPU of the interval since an earlier look, else over the process's life. */
 static double cpu_percent(const struct look *k, const struct procinfo *info, uint64_t started_ns)
 {
 	double seconds, ticks = (double)info->cpu_ticks;
 	uint64_t before, wall = time_wall_ns();
 
-	if (k->targets->before && map_get(k->targets->before, process_key(info), &before)) {
-		seconds = (double)(k->now_ns - k->targets->before_ns) / 1e9;
+	if (k->base->ticks && map_get(k->base->ticks, process_key(info), &before)) {
+		seconds = (double)(k->now_ns - k->base->at_ns) / 1e9;
 		ticks -= (double)before;
 	} else {
 		seconds = wall > started_ns ? (double)(wall - started_ns) / 1e9 : 0;
@@ -240,19 +246,21 @@ int targets_list(struct targets *t, const struct caller *who, const char *q, boo
 	struct list l = {0};
 	struct look k = {.targets = t, .who = who, .list = &l, .boot_ns = boot_wall_ns()};
 	int r = map_new(1024, &k.now);
+	bool is_new;
 
 	if (r < 0)
 		return r;
 	k.ticks_per_s = (double)sysconf(_SC_CLK_TCK);
 	pthread_mutex_lock(&t->lock);
 	k.now_ns = time_mono_ns();
+	/* Right after somebody else's look the one before that is what can be compared with. */
+	is_new = k.now_ns - t->bases[0].at_ns >= SAMPLE_AGE_NS;
+	k.base = &t->bases[!is_new];
 	r = add_processes(&k);
-	/* A look of someone who sees all replaces the base of the next one, unless it was just
-	 * made. */
-	if (r >= 0 && who->all && k.now_ns - t->before_ns >= SAMPLE_AGE_NS) {
-		map_free(t->before);
-		t->before = MOVE(k.now);
-		t->before_ns = k.now_ns;
+	if (r >= 0 && who->all && is_new) {
+		map_free(t->bases[1].ticks);
+		t->bases[1] = t->bases[0];
+		t->bases[0] = (struct base){MOVE(k.now), k.now_ns};
 	}
 	pthread_mutex_unlock(&t->lock);
 	map_free(k.now);
@@ -288,7 +296,8 @@ void targets_free(struct targets *t)
 {
 	if (!t)
 		return;
-	map_free(t->before);
+	map_free(t->bases[0].ticks);
+	map_free(t->bases[1].ticks);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
 }

@@ -24,7 +24,7 @@ struct target_info {
 	bool hidden;      /* a unit whose name alone means another one, nearer to the root */
 	uid_t uid;        /* of a process */
 	unsigned processes, threads;
-	double cpu_percent; /* of one core, since the last call (at least 200 ms ago) or over its
+	double cpu_percent; /* of one core, since an earlier call (at least 200 ms ago) or over its
 			       life */
 	uint64_t rss_bytes;
 	uint64_t started_wall_ns;
