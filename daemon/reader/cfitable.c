@@ -13,6 +13,8 @@
 
 #define ITEMS_MAX      4000000u
 #define BLOB_BYTES_MAX (64u << 20) /* of .debug_frame, rewritten */
+#define GAP_BYTES      32          /* more than lies between two functions */
+#define GAP_SHARE      16          /* of the code: more than a sixteenth are many */
 
 /* One entry: the code it is for, ascending by start, and the offset of its bytes in the view. */
 struct item {
@@ -34,8 +36,8 @@ struct source {
 /* The table on its way. Rows are added by ascending address; a row that says what the one in front
  * does is left out. */
 struct maker {
-	const struct image *img;
-	uint64_t base, end; /* of the file's segments */
+	const struct image *img, *debug_file; /* the latter: or NULL */
+	uint64_t base, end;                   /* of the file's segments */
 	struct source eh, debug;
 	uint8_t *blob;
 	struct buf starts, codes; /* u32 each */
@@ -240,6 +242,8 @@ static int list_debug_frame(struct maker *m)
 	uint64_t at = 0, start, end, to;
 	int r = 0;
 
+	if (rw.from.len == 0 && m->debug_file)
+		rw.from = debug_frame(m->debug_file);
 	if (!rw.from.bytes || rw.from.len == 0)
 		return 0;
 	rw.room = rw.from.len * 2 + 64;
@@ -366,7 +370,38 @@ static int add_all(struct maker *m)
 	return m->error < 0 ? m->error : m->starts.error ? m->starts.error : m->codes.error;
 }
 
-static int make(struct maker *m, int *ret_fd, uint64_t *ret_bytes)
+/* Of [from, to), those in code. */
+static uint64_t code_bytes(const struct image *img, uint64_t from, uint64_t to)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < img->code_count; i++) {
+		const struct image_code *c = &img->code[i];
+		uint64_t start = c->start > from ? c->start : from;
+		uint64_t end = c->end < to ? c->end : to;
+
+		if (!c->plt && start < end)
+			sum += end - start;
+	}
+	return sum;
+}
+
+/* Whether more of the code has no rules than what every program has of it: what lies between its
+ * functions, and the little that starts and ends it. */
+static bool has_gaps(const struct maker *m)
+{
+	const uint32_t *starts = (const uint32_t *)(const void *)m->starts.data;
+	const uint32_t *codes = (const uint32_t *)(const void *)m->codes.data;
+	size_t count = m->starts.len / sizeof(*starts);
+	uint64_t bare = 0;
+
+	for (size_t i = 0; i + 1 < count; i++)
+		if (codes[i] == CFI_NONE && starts[i + 1] - starts[i] > GAP_BYTES)
+			bare += code_bytes(m->img, m->base + starts[i], m->base + starts[i + 1]);
+	return bare > code_bytes(m->img, m->base, m->end) / GAP_SHARE;
+}
+
+static int make(struct maker *m, int *ret_fd, uint64_t *ret_bytes, bool *ret_gaps)
 {
 	struct cfi_table_head head = {.magic = CFI_TABLE_MAGIC};
 	AUTO(buf_done) struct buf whole = BUF_INIT;
@@ -380,6 +415,7 @@ static int make(struct maker *m, int *ret_fd, uint64_t *ret_bytes)
 		r = list_debug_frame(m);
 	if (r < 0)
 		return r;
+	*ret_gaps = true;
 	if (m->eh.count + m->debug.count == 0 || m->base >= m->end)
 		return -ENODATA;
 	if (m->end - m->base > UINT32_MAX)
@@ -387,6 +423,7 @@ static int make(struct maker *m, int *ret_fd, uint64_t *ret_bytes)
 	r = add_all(m);
 	if (r < 0)
 		return r;
+	*ret_gaps = has_gaps(m);
 	head.row_count = (uint32_t)(m->starts.len / sizeof(uint32_t));
 	head.base = m->base;
 	head.bytes = sizeof(head) + m->starts.len + m->codes.len;
@@ -401,10 +438,14 @@ static int make(struct maker *m, int *ret_fd, uint64_t *ret_bytes)
 	return answer_seal(whole.data, whole.len, ret_fd);
 }
 
-int cfitable_make(const struct image *img, int *ret_fd, uint64_t *ret_bytes)
+int cfitable_make(const struct image *img, const struct image *debug, int *ret_fd,
+	uint64_t *ret_bytes, bool *ret_gaps)
 {
-	struct maker m = {.img = img};
-	int r = make(&m, ret_fd, ret_bytes);
+	struct maker m = {.img = img, .debug_file = debug};
+	int r;
+
+	*ret_gaps = false;
+	r = make(&m, ret_fd, ret_bytes, ret_gaps);
 
 	buf_done(&m.starts);
 	buf_done(&m.codes);

@@ -1,12 +1,16 @@
-/* A file's unwind rules as one table: .eh_frame, and .debug_frame where that has nothing. */
+/* A file's unwind rules as one table: .eh_frame, and .debug_frame, its own or that of its debug
+ * file, where that has nothing. */
 #ifndef PFL_READER_CFITABLE_H
 #define PFL_READER_CFITABLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "daemon/reader/image.h"
 
-/* The table (daemon/cfi/table.h) as a sealed memfd, the caller's. -ENODATA: the file has no rules
- * for x86-64. -EFBIG: more rows, or more address space, than a table can have. -ENOMEM. */
-int cfitable_make(const struct image *img, int *ret_fd, uint64_t *ret_bytes);
+/* The table (daemon/cfi/table.h) as a sealed memfd, the caller's. debug: or NULL. *ret_gaps, also
+ * with -ENODATA: a good part of the file's code has no rules. -ENODATA: there are none for x86-64.
+ * -EFBIG: more rows, or more address space, than a table can have. -ENOMEM. */
+int cfitable_make(const struct image *img, const struct image *debug, int *ret_fd,
+	uint64_t *ret_bytes, bool *ret_gaps);
 
 #endif

@@ -440,9 +440,16 @@ static int handle_debuglink(struct job *j, const int *fds, struct reader_reply *
 
 static int handle_unwind(struct job *j, const int *fds, struct reader_reply *reply)
 {
+	bool gaps;
 	int r = open_files(j, fds);
 
-	return r == 0 ? cfitable_make(&j->img, &reply->fd, &reply->head.bytes) : r;
+	if (r < 0)
+		return r;
+	r = cfitable_make(
+		&j->img, j->has_debug ? &j->debug : NULL, &reply->fd, &reply->head.bytes, &gaps);
+	if (gaps)
+		j->flags |= READER_FLAG_GAPS;
+	return r;
 }
 
 static void job_done(struct job *j)
@@ -472,7 +479,8 @@ static bool request_is_sound(const struct reader_request *req, size_t fd_count)
 	switch (req->op) {
 	case READER_PING: return fd_count == 0;
 	case READER_DEBUGLINK: return fd_count == files;
-	case READER_UNWIND: return fd_count == 1 && files == 1;
+	case READER_UNWIND:
+		return fd_count == files && (req->flags & WITH_FD & ~READER_WITH_DEBUG) == 0;
 	case READER_SPLIT:
 	case READER_SYMBOLS:
 	case READER_INLINES: return fd_count == files + 1 && req->addr_count <= READER_ADDRS_MAX;

@@ -23,7 +23,8 @@ enum reader_op {
 	/* fd 0: the file. Its build id, .gnu_debuglink name and CRC. With a debug file as fd 1 the
 	 * flags say whether it belongs to the first. */
 	READER_DEBUGLINK,
-	/* fd 0: the file. Its unwind rules: the memfd is a table as daemon/cfi/table.h has it. */
+	/* fd 0: the file; fd 1 (optional): its debug file. Its unwind rules: the memfd is a table
+	 * as daemon/cfi/table.h has it. */
 	READER_UNWIND,
 	/* fds as for READER_SYMBOLS. Which files of split DWARF the addresses want. */
 	READER_SPLIT,
@@ -71,6 +72,8 @@ enum reader_flag {
 	READER_FLAG_SPLIT = 128,
 	/* The DWARF has a part in common with other files, which was not handed over. */
 	READER_FLAG_ALT = 256,
+	/* A good part of the code has no unwind rules, in the files that were handed over. */
+	READER_FLAG_GAPS = 512,
 };
 
 /* The answer header in the message; status < 0: a negative errno, no memfd. Else one memfd, sealed

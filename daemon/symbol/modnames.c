@@ -4,9 +4,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "base/io.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "daemon/cfi/table.h"
 #include "daemon/symbol/debugfile.h"
 #include "daemon/symbol/namestore.h"
 #include "daemon/symbol/splitfiles.h"
@@ -644,17 +646,63 @@ int modnames_of(struct modnames *n, struct module *m, const uint64_t *vaddrs, ui
 	return r;
 }
 
-int modnames_unwind_table(struct modnames *n, struct module *m, struct cfi_table **ret_table)
+/* Reader lock held. */
+static int ask_for_rules(struct modnames *n, struct module *m, int debug_fd,
+	struct cfi_table **ret_table, bool *ret_gaps)
 {
 	struct reader_result answer = {0};
+	int r = readerclient_unwind(n->reader, m->fd, debug_fd, ret_table, &answer);
+
+	if (r == 0)
+		r = answer.status;
+	*ret_gaps = answer.flags & READER_FLAG_GAPS;
+	reader_result_done(&answer);
+	return r;
+}
+
+static void drop_table(struct cfi_table *t)
+{
+	munmap((void *)(uintptr_t)t->map, t->bytes);
+	free(t);
+}
+
+/* Reader lock held. The rules together with those of the debug file, if there is one. */
+static int ask_again_for_rules(
+	struct modnames *n, struct module *m, struct entry *e, struct cfi_table **ret_table)
+{
+	bool gaps;
+	int r = look_at(n, m, e);
+
+	if (r == 0)
+		r = find_debug_file(n, m, e, NAMES_INLINES);
+	if (r == 0)
+		r = e->debug_fd < 0 ? -ENODATA : ask_for_rules(n, m, e->debug_fd, ret_table, &gaps);
+	return r;
+}
+
+int modnames_unwind_table(
+	struct modnames *n, struct module *m, struct cfi_table **ret_table, bool *ret_keep)
+{
+	AUTO(namestore_unref_auto) struct namestore *s = NULL;
+	struct cfi_table *more = NULL;
+	struct entry *e;
+	bool gaps;
 	int r;
 
 	pthread_mutex_lock(&n->reader_lock);
-	r = readerclient_unwind(n->reader, m->fd, ret_table, &answer);
+	r = ask_for_rules(n, m, -1, ret_table, &gaps);
+	*ret_keep = !gaps;
+	e = gaps ? entry_get(n, m->id, &s) : NULL;
+	if (e) {
+		if (ask_again_for_rules(n, m, e, &more) == 0) {
+			if (r == 0)
+				drop_table(*ret_table);
+			*ret_table = more;
+			r = 0;
+		}
+		entry_put(n, e);
+	}
 	pthread_mutex_unlock(&n->reader_lock);
-	if (r == 0)
-		r = answer.status;
-	reader_result_done(&answer);
 	return r;
 }
 

@@ -17,7 +17,8 @@ AUTO_FREE_FN(struct modnames, modnames_free)
 int modnames_of(struct modnames *n, struct module *m, const uint64_t *vaddrs, uint32_t count,
 	enum names_want want, struct name_answer *ret_answer);
 /* As names_unwind_table(). */
-int modnames_unwind_table(struct modnames *n, struct module *m, struct cfi_table **ret_table);
+int modnames_unwind_table(
+	struct modnames *n, struct module *m, struct cfi_table **ret_table, bool *ret_keep);
 /* Adds its part. */
 void modnames_get_stats(struct modnames *n, struct names_stats *stats);
 

@@ -74,9 +74,10 @@ int names_of_module(struct names *n, struct module *m, const uint64_t *vaddrs, u
 	return modnames_of(n->modules, m, vaddrs, count, want, ret_answer);
 }
 
-int names_unwind_table(struct names *n, struct module *m, struct cfi_table **ret_table)
+int names_unwind_table(
+	struct names *n, struct module *m, struct cfi_table **ret_table, bool *ret_keep)
 {
-	return modnames_unwind_table(n->modules, m, ret_table);
+	return modnames_unwind_table(n->modules, m, ret_table, ret_keep);
 }
 
 /* Text of /proc/kallsyms into *ret. */

@@ -73,10 +73,13 @@ enum names_want {
 int names_of_module(struct names *n, struct module *m, const uint64_t *vaddrs, uint32_t count,
 	enum names_want want, struct name_answer *ret_answer);
 
-/* The module's unwind rules, compiled by the reader: for module_set_table(). -EIO: the reader died
- * over it; -ENODATA: it has none; other errors: it cannot be had, or not now. */
+/* The module's unwind rules, compiled by the reader: for module_set_table(). Where a good part of
+ * its code has none, a separate debug file is looked for; *ret_keep is false then, since another
+ * time there may be another one. -EIO: the reader died over it; -ENODATA: it has none; other
+ * errors: it cannot be had, or not now. */
 struct cfi_table;
-int names_unwind_table(struct names *n, struct module *m, struct cfi_table **ret_table);
+int names_unwind_table(
+	struct names *n, struct module *m, struct cfi_table **ret_table, bool *ret_keep);
 
 /* Kernel addresses by kallsyms, read again when the names are older than 60 s or were hidden. While
  * kptr_restrict is in force, which is looked at each time, nothing has a name, and

@@ -390,16 +390,19 @@ int readerclient_debuglink(struct readerclient *c, int fd, int debug_fd,
 	return 0;
 }
 
-int readerclient_unwind(struct readerclient *c, int fd, struct cfi_table **ret_table,
+int readerclient_unwind(struct readerclient *c, int fd, int debug_fd, struct cfi_table **ret_table,
 	struct reader_result *ret_result)
 {
-	struct reader_request req = {.version = READER_VERSION, .op = READER_UNWIND};
+	struct reader_request req = {.version = READER_VERSION,
+		.op = READER_UNWIND,
+		.flags = debug_fd >= 0 ? READER_WITH_DEBUG : 0};
+	int fds[2] = {fd, debug_fd};
 	AUTO(free_auto) struct cfi_table *t = calloc(1, sizeof(*t));
 	int r;
 
 	if (!t)
 		return -ENOMEM;
-	r = ask(c, &req, &fd, 1, ret_result);
+	r = ask(c, &req, fds, debug_fd >= 0 ? 2 : 1, ret_result);
 	if (r < 0 || ret_result->status < 0)
 		return r;
 	if (cfi_table_check(ret_result->map, ret_result->bytes, t) < 0)

@@ -61,10 +61,10 @@ int readerclient_split(struct readerclient *c, const struct reader_fds *files,
 int readerclient_debuglink(struct readerclient *c, int fd, int debug_fd,
 	struct reader_debuglink *ret_link, struct reader_result *ret_result);
 
-/* The same for READER_UNWIND. *ret_table is on the heap, its mapping is its own: for
- * module_set_table(). */
+/* The same for READER_UNWIND; debug_fd: -1: none. *ret_table is on the heap, its mapping is its
+ * own: for module_set_table(). */
 struct cfi_table;
-int readerclient_unwind(struct readerclient *c, int fd, struct cfi_table **ret_table,
+int readerclient_unwind(struct readerclient *c, int fd, int debug_fd, struct cfi_table **ret_table,
 	struct reader_result *ret_result);
 
 struct readerclient_stats {

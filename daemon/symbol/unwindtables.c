@@ -67,14 +67,15 @@ static struct cfi_table *keep_on_disk(
 static void make_one(struct unwindtables *t, struct module *m)
 {
 	struct cfi_table *table = NULL;
+	bool keep = false;
 	int r;
 
 	if (load_one(t, m))
 		return;
-	r = names_unwind_table(t->names, m, &table);
+	r = names_unwind_table(t->names, m, &table, &keep);
 	if (r == 0) {
 		atomic_fetch_add(&t->made, 1);
-		hand_over(t, m, keep_on_disk(t, m, table));
+		hand_over(t, m, keep ? keep_on_disk(t, m, table) : table);
 		return;
 	}
 	if (r == -ENODATA) /* nothing to compile: stepping goes by frame pointers there */

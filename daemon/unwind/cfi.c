@@ -331,16 +331,33 @@ bool cfi_find(const struct cfi *c, const struct module *m, uint64_t vaddr, struc
 		cfi_program_is_safe(&view, code.program, code.program_end, cie.encoding);
 }
 
-bool cfi_is_outermost(const struct module *m, uint64_t vaddr)
+/* The same without anything that has to be kept: by a search table alone. */
+static bool locate_at_once(const struct module *m, uint64_t vaddr, struct cfi_view *ret_view,
+	struct cfi_code *code, struct cfi_cie *cie)
 {
 	struct cfi c = {0};
-	struct cfi_view view;
 	struct cfi_fde fde;
+
+	return m->error == 0 && m->is_64 && m->machine == EM_X86_64 && use_search_table(&c, m) &&
+		locate(&c, m, vaddr, ret_view, &fde, code, cie);
+}
+
+bool cfi_starts_at(const struct module *m, uint64_t vaddr)
+{
+	struct cfi_view view;
 	struct cfi_code code;
 	struct cfi_cie cie;
 
-	return m->error == 0 && m->is_64 && m->machine == EM_X86_64 && use_search_table(&c, m) &&
-		locate(&c, m, vaddr, &view, &fde, &code, &cie) &&
+	return locate_at_once(m, vaddr, &view, &code, &cie) && code.start == vaddr;
+}
+
+bool cfi_is_outermost(const struct module *m, uint64_t vaddr)
+{
+	struct cfi_view view;
+	struct cfi_code code;
+	struct cfi_cie cie;
+
+	return locate_at_once(m, vaddr, &view, &code, &cie) &&
 		(cfi_program_undefines(&view, cie.program, cie.program_end, RA_REG) ||
 			cfi_program_undefines(&view, code.program, code.program_end, RA_REG));
 }

@@ -37,5 +37,7 @@ bool cfi_read(const struct cfi *c, const struct module *m, uint64_t place, uint6
 /* Whether the return address of the frame at vaddr is said to be undefined: the outermost frame.
  * Only by a search table, so that nothing has to be kept; false without one. */
 bool cfi_is_outermost(const struct module *m, uint64_t vaddr);
+/* Whether the code of an entry begins at vaddr. By a search table, too. */
+bool cfi_starts_at(const struct module *m, uint64_t vaddr);
 
 #endif

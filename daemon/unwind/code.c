@@ -80,3 +80,18 @@ bool code_is_epilogue(const struct module *m, uint64_t vaddr)
 		(at[0] == 0xc3 || at[0] == 0xc2 || (at[0] == 0xf3 && at[1] == 0xc3) ||
 			at[0] == 0xe9 || at[0] == 0xeb || (at[0] == 0xff && at[1] == 0x25));
 }
+
+bool code_is_after_call(const struct module *m, uint64_t vaddr)
+{
+	const uint8_t *b = module_bytes(m, vaddr - 7, 7);
+
+	if (!b)
+		return false;
+	if (b[2] == 0xe8) /* call of a place */
+		return true;
+	/* call of what a register or memory says: ff /2, then up to five bytes of where it is */
+	for (int i = 0; i < 6; i++)
+		if (b[i] == 0xff && (b[i + 1] & 0x38) == 0x10)
+			return true;
+	return false;
+}

@@ -20,4 +20,8 @@ const struct code_place *code_place_at(struct walk *w);
  */
 bool code_is_epilogue(const struct module *m, uint64_t vaddr);
 
+/* Whether the bytes in front of vaddr can be those of a call, so that it is where that returns to.
+ */
+bool code_is_after_call(const struct module *m, uint64_t vaddr);
+
 #endif

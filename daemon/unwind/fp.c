@@ -59,6 +59,19 @@ static enum step step_by_bp(struct walk *w)
 	return go_to(w, pc, bp + 16, caller_bp, true);
 }
 
+/* What makecontext() and its like have put at the end of a stack of their own: the start of a
+ * function with rules, where the byte in front of it belongs to none. A call as the last
+ * instruction of code without rules would look the same, were it not for that call. */
+static bool is_placed(struct walk *w)
+{
+	uint64_t pc = walk_pc(w), vaddr;
+	struct range *r = w->exact ? NULL : space_find(w->space, pc);
+	struct module *m = r ? space_module(w->space, r) : NULL;
+
+	return m && range_vaddr(r, pc, &vaddr) && cfi_starts_at(m, vaddr) &&
+		!code_is_after_call(m, vaddr);
+}
+
 enum step step_without_cfi(struct walk *w)
 {
 	const struct code_place *p = w->exact ? code_place_at(w) : NULL;
@@ -66,6 +79,11 @@ enum step step_without_cfi(struct walk *w)
 	enum unwind_end why = w->end;
 	enum step step;
 
+	if (is_placed(w)) {
+		w->placed = true;
+		w->end = UNWIND_ROOT;
+		return STEP_END;
+	}
 	step = p ? step_by_code(w, p) : step_by_bp(w);
 	if (step != STEP_NO_CFI)
 		return step;

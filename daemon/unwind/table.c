@@ -385,6 +385,8 @@ bool table_walker_run(struct table_walker *t, struct stepper *st, struct walk *w
 			break;
 		}
 	}
+	if (w->placed)
+		chain->addrs[chain->count - 1] = walk_pc(w);
 	chain->end = w->end;
 	return true;
 }

@@ -217,6 +217,8 @@ static void walk_all(
 			break;
 		}
 	}
+	if (w->placed)
+		chain->addrs[chain->count - 1] = walk_pc(w);
 	chain->end = w->end;
 }
 

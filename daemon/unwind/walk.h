@@ -31,6 +31,8 @@ struct walk {
 	bool exact;       /* pc is the next instruction to run, not a return address */
 	bool past_signal; /* a signal frame was crossed: the stack may be another one, not copied */
 	bool from_signal; /* the last step led out of a signal frame */
+	bool placed;      /* the pc is the first of a function that nobody calls from where it is:
+			     whoever made the stack put it there, so this is the outermost frame */
 	uint64_t last_word; /* what the last read of the stack gave */
 	bool read_failed;   /* some read of the last step did; end says how */
 	enum unwind_end end;

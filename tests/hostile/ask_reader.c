@@ -217,7 +217,7 @@ static void ask_rules(struct readerclient *c, struct tally *t, int fd)
 		begin = time_mono_ns();
 		table = NULL;
 		memset(&result, 0, sizeof(result));
-		r = readerclient_unwind(c, fd, &table, &result);
+		r = readerclient_unwind(c, fd, -1, &table, &result);
 	} while (wait_for_reader(r));
 	count(t, r, result.status, begin);
 	if (r == 0)

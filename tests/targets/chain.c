@@ -1,6 +1,7 @@
-/* chain: all of its time is in the innermost of chain_entry;upper;middle;lower, which main calls, or
- * which it is itself: -DENTRY=main. It ends by being killed; it needs no library, so that it can be
- * built in ways which these are not: with -DFREESTANDING it does not even have one to start it. */
+/* chain: all of its time is in the innermost of chain_entry;upper;middle;lower, which main calls,
+ * or which it is itself: -DENTRY=main. It ends by being killed; it needs no library, so that it can
+ * be built in ways which these are not: with -DFREESTANDING it does not even have one to start it.
+ */
 #define NI   __attribute__((noinline))
 #define KEEP __asm__ volatile("" ::: "memory")
 

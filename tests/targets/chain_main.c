@@ -3,5 +3,5 @@ int chain_entry(void);
 
 int main(void)
 {
-	return chain_entry();
+	return chain_entry() + 1;
 }

@@ -1,5 +1,5 @@
-/* relocate SECONDS: after so many it copies the two pages that hold its hot functions to anonymous
- * memory and puts that in their place, as programs do to have them in huge pages. 0: never. */
+/* relocate: at SIGUSR1 it copies the two pages that hold its hot functions to anonymous memory and
+ * puts that in their place, as programs do to have them in huge pages. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -45,11 +45,9 @@ static void now(int sig)
 	due = 1;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-	signal(SIGALRM, now);
-	if (argc > 1)
-		alarm((unsigned)atoi(argv[1]));
+	signal(SIGUSR1, now);
 	for (;;) {
 		moved_caller();
 		if (due) {

@@ -1,5 +1,5 @@
-/* tailcall: passes_on works, and ends with a jump to passed_to; both have saved registers meanwhile, not
- * equally many. Who jumped is not on the stack any more. */
+/* tailcall: passes_on works, and ends with a jump to passed_to; both have saved registers
+ * meanwhile, not equally many. Who jumped is not on the stack any more. */
 #include "target.h"
 
 static volatile unsigned long sink;

@@ -1,5 +1,5 @@
-/* wide: 100 kB of local variables, more than can be copied, lie between main;wide_caller;wide and its
- * callee reads. */
+/* wide: 100 kB of local variables, more than can be copied, lie between main;wide_caller;wide and
+ * its callee reads. */
 #include <string.h>
 
 #include "target.h"

@@ -235,8 +235,38 @@ static void either_section_packed_or_not(void **state)
 	}
 }
 
+static uint32_t flags_of(const char *flags)
+{
+	struct reader_reply reply;
+	int fd;
+
+	assert_int_equal(build_c("filled",
+				 "int f(int a) { __asm__ volatile(\".skip 20000, 0x90\"); "
+				 "return a; } int main(void) { return f(1); }\n",
+				 flags),
+		0);
+	fd = build_open("filled");
+	reply = ask(fd);
+	close(fd);
+	assert_int_equal(reply.head.status, 0);
+	close(reply.fd);
+	return reply.head.flags;
+}
+
+/* What lies between functions, and what starts the program, are no gaps. */
+static void gaps_are_told(void **state)
+{
+	(void)state;
+	assert_int_equal(flags_of("-O1"), 0);
+	assert_int_equal(flags_of("-O1 -fno-asynchronous-unwind-tables -fno-unwind-tables -g0"),
+		READER_FLAG_GAPS);
+	/* In .debug_frame they are there as well. */
+	assert_int_equal(flags_of("-O1 -fno-asynchronous-unwind-tables -fno-unwind-tables -g"), 0);
+}
+
 static void files_without_rules_are_refused(void **state)
 {
+	struct reader_reply reply;
 	int fd;
 
 	(void)state;
@@ -244,7 +274,9 @@ static void files_without_rules_are_refused(void **state)
 				 "-nostdlib -static -fno-asynchronous-unwind-tables -g0"),
 		0);
 	fd = build_open("bare");
-	assert_int_equal(ask(fd).head.status, -ENODATA);
+	reply = ask(fd);
+	assert_int_equal(reply.head.status, -ENODATA);
+	assert_int_equal(reply.head.flags, READER_FLAG_GAPS);
 	close(fd);
 	assert_int_equal(build_write("text",
 				 "no file of code at all, but long enough for a header\n"
@@ -318,6 +350,7 @@ int main(void)
 		cmocka_unit_test(rules_of_this_program),
 		cmocka_unit_test(rules_of_the_c_library),
 		cmocka_unit_test(either_section_packed_or_not),
+		cmocka_unit_test(gaps_are_told),
 		cmocka_unit_test(files_without_rules_are_refused),
 		cmocka_unit_test(only_whole_tables_are_taken),
 	};

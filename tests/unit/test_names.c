@@ -999,24 +999,30 @@ static bool dies_over_rules(const struct reader_request *req)
 	return req->op == READER_UNWIND;
 }
 
+static void drop_table(struct cfi_table *t)
+{
+	munmap((void *)(uintptr_t)t->map, t->bytes);
+	free(t);
+}
+
 static void unwind_rules_by_the_reader(void **state)
 {
 	struct names *n = new_names();
 	struct module m = module_of("prog"), text;
 	struct cfi_table *t = NULL;
+	bool keep;
 
-	assert_int_equal(names_unwind_table(n, &m, &t), 0);
+	assert_int_equal(names_unwind_table(n, &m, &t, &keep), 0);
 	assert_true(t->count > 10);
 	assert_int_equal(cfi_code_kind(cfi_table_find(t, deep)), CFI_BY_SP);
 	assert_int_equal(cfi_table_find(t, UINT64_MAX), CFI_NONE);
-	munmap((void *)(uintptr_t)t->map, t->bytes);
-	free(t);
+	drop_table(t);
 	assert_int_equal(build_write("text",
 				 "no program, though it is long enough to be one if only its "
 				 "first bytes were others\n"),
 		0);
 	text = module_of("text");
-	assert_int_equal(names_unwind_table(n, &text, &t), -EBADMSG);
+	assert_int_equal(names_unwind_table(n, &text, &t, &keep), -EBADMSG);
 	assert_int_equal(spawned, 1);
 	module_end(&text);
 	end_names(n);
@@ -1025,10 +1031,44 @@ static void unwind_rules_by_the_reader(void **state)
 	dies_over = dies_over_rules;
 	assert_int_equal(
 		names_new_with_reader((struct broker *)1, spawn_fragile, NULL, 16u << 20, &n), 0);
-	assert_int_equal(names_unwind_table(n, &m, &t), -EIO);
+	assert_int_equal(names_unwind_table(n, &m, &t, &keep), -EIO);
 	assert_string_equal(ask(n, &m, deep, NAMES_PLAIN), "outer_fn");
 	end_names(n);
 	module_end(&m);
+}
+
+/* Where the file's own rules are few, those of its debug file count, too. */
+static void unwind_rules_of_a_debug_file(void **state)
+{
+	struct names *n = new_names();
+	struct cfi_table *t = NULL;
+	struct module m;
+	uint64_t at;
+	bool keep = true;
+
+	assert_int_equal(build_c("few", source,
+				 "-O2 -g -fno-asynchronous-unwind-tables -fno-unwind-tables "
+				 "-fno-exceptions"),
+		0);
+	at = build_symbol("few", "outer_fn");
+	assert_int_equal(
+		build_run("mkdir -p few1 few2 && objcopy --only-keep-debug few few1/few.debug && "
+			  "strip -g few -o few2/few && "
+			  "objcopy --add-gnu-debuglink=few1/few.debug few2/few few1/few"),
+		0);
+	m = module_of("few1/few");
+	assert_int_equal(names_unwind_table(n, &m, &t, &keep), 0);
+	assert_int_equal(cfi_table_find(t, at), cfi_code(CFI_BY_SP, 1, 0));
+	assert_false(keep);
+	drop_table(t);
+	module_end(&m);
+	m = module_of("few2/few");
+	assert_int_equal(names_unwind_table(n, &m, &t, &keep), 0);
+	assert_int_equal(cfi_table_find(t, at), CFI_NONE);
+	assert_false(keep); /* its debug file may come */
+	drop_table(t);
+	module_end(&m);
+	end_names(n);
 }
 
 static int setup(void **state)
@@ -1058,6 +1098,7 @@ int main(void)
 		cmocka_unit_test(few_debug_files_stay_open),
 		cmocka_unit_test(packed_trap_costs_nothing),
 		cmocka_unit_test(unwind_rules_by_the_reader),
+		cmocka_unit_test(unwind_rules_of_a_debug_file),
 		cmocka_unit_test(reader_is_shut_in),
 		cmocka_unit_test(answers_outlive_eviction_and_names),
 		cmocka_unit_test(many_ask_at_once),

@@ -25,12 +25,14 @@ static bool held_back;
 static unsigned asked;
 static int answer;
 
-int names_unwind_table(struct names *n, struct module *m, struct cfi_table **ret_table)
+int names_unwind_table(
+	struct names *n, struct module *m, struct cfi_table **ret_table, bool *ret_keep)
 {
 	int r;
 
 	(void)n;
 	(void)m;
+	*ret_keep = true;
 	pthread_mutex_lock(&lock);
 	asked++;
 	pthread_cond_broadcast(&changed);
