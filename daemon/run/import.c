@@ -270,6 +270,10 @@ static void warn_of_records(
 	if (st->left_out)
 		buf_printf(w, "%llu samples of %u further events left out: a session has %d\n",
 			(unsigned long long)st->left_out, info->events_left_out, EVENTS_MAX);
+	if (st->other_lost)
+		buf_printf(w,
+			"%llu records that are no samples were lost: mappings may be missing\n",
+			(unsigned long long)st->other_lost);
 	if (st->out_of_order)
 		buf_printf(w, "%llu records came later than their time\n",
 			(unsigned long long)st->out_of_order);
@@ -296,6 +300,11 @@ static void warn_all(struct import *im, const struct perfdata_stats *st)
 	if (im->late)
 		buf_printf(w, "the import took longer than %d minutes and was ended\n",
 			(int)(IMPORT_NS_MAX / 60000000000u));
+	if (im->session->has_jit)
+		buf_append_str(w,
+			"code that programs have made while they ran has no names in an import "
+			"(perf "
+			"inject --jit turns a jitdump into files first)\n");
 	if (im->session->other_kernel && has_kernel_samples(im))
 		buf_append_str(w,
 			"kernel functions have no names: the recording is not of the "
@@ -400,6 +409,7 @@ static void set_ledger(struct import *im, const struct perfdata_stats *st)
 	l->log_dropped = tree.log_dropped;
 	l->log_from_ns = tree.log_from_ns;
 	l->lost = st->lost;
+	l->sideband_lost = st->other_lost;
 	l->throttled = st->throttled;
 	l->unknown_records = st->unknown;
 	l->malformed_bytes = st->malformed_bytes;

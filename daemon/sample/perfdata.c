@@ -323,6 +323,24 @@ static int take_records(struct perfdata *pd, const uint8_t *at, size_t left, str
 	return r;
 }
 
+/* The ring counts records of any kind as they are lost; events that count their own samples tell at
+ * the very end, if perf gets that far. */
+static void settle_lost(struct perfdata *pd)
+{
+	uint64_t records = pd->stats.lost, samples = pd->lost_told;
+	bool counts = pd->layout_count > 0 && !pd->stats.cut && !pd->info.unfinished && !pd->over;
+
+	for (unsigned i = 0; i < pd->layout_count; i++)
+		counts &= pd->layouts[i].event < 0 ||
+			(pd->layouts[i].read_format & PERFDATA_FORMAT_LOST);
+	if (counts) {
+		pd->stats.lost = samples;
+		pd->stats.other_lost = records > samples ? records - samples : 0;
+	} else if (samples > records) {
+		pd->stats.lost = samples;
+	}
+}
+
 int perfdata_read(struct perfdata *pd, const struct perfdata_sink *sink)
 {
 	const char *cut = NULL;
@@ -335,9 +353,7 @@ int perfdata_read(struct perfdata *pd, const struct perfdata_sink *sink)
 	if (r == 0)
 		flush(pd, UINT64_MAX);
 	drop_waiting(pd);
-	/* Both counts are of the same losses. */
-	if (pd->lost_told > pd->stats.lost)
-		pd->stats.lost = pd->lost_told;
+	settle_lost(pd);
 	if (r == 0 && pd->over)
 		r = -ECANCELED;
 	return r;

@@ -41,10 +41,12 @@ struct perfdata_info {
 
 struct perfdata_stats {
 	uint64_t records, samples;
-	uint64_t lost;      /* records that found no room in the ring */
-	uint64_t throttled; /* times */
-	uint64_t unknown;   /* records of a later perf */
-	uint64_t left_out;  /* samples of events over EVENTS_MAX */
+	uint64_t lost; /* samples that found no room in the ring; where only the ring's own count
+			  is there, records of any kind */
+	uint64_t other_lost; /* other records, as mappings */
+	uint64_t throttled;  /* times */
+	uint64_t unknown;    /* records of a later perf */
+	uint64_t left_out;   /* samples of events over EVENTS_MAX */
 	uint64_t malformed, malformed_bytes;
 	uint64_t out_of_order; /* older than what was handed out already */
 	const char *cut;       /* why the end was not reached, a literal; NULL: it was */

@@ -6,8 +6,9 @@
 #include "daemon/sample/perfdata.h"
 #include "daemon/sample/take.h"
 
-#define RECORD_HEADER_BYTES sizeof(struct perf_event_header)
-#define RECORD_BYTES_MAX    ((size_t)65536)
+#define RECORD_HEADER_BYTES  sizeof(struct perf_event_header)
+#define PERFDATA_FORMAT_LOST (1u << 4) /* of read_format; since Linux 6.0 */
+#define RECORD_BYTES_MAX     ((size_t)65536)
 
 /* Records of perf's own, from 64 on. */
 enum {

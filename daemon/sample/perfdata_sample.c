@@ -109,7 +109,7 @@ static bool skip_counts(struct reader *r, uint64_t format)
 	uint64_t times = (uint64_t)__builtin_popcountll(
 		format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING));
 	/* one for each value: its id, what was lost of it */
-	uint64_t each = 1 + !!(format & PERF_FORMAT_ID) + !!(format & (1u << 4));
+	uint64_t each = 1 + !!(format & PERF_FORMAT_ID) + !!(format & PERFDATA_FORMAT_LOST);
 	uint64_t count = 1;
 
 	if ((format & PERF_FORMAT_GROUP) && (!take_u64(r, &count) || count > r->left))

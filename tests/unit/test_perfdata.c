@@ -402,6 +402,28 @@ static void losses_are_not_counted_twice(void **state)
 	assert_int_equal(seen.stats.lost, 5);
 }
 
+static void samples_lost_are_told_from_other_records(void **state)
+{
+	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK, CHAIN_TYPE);
+	struct bytes b;
+	struct file f;
+
+	attr.read_format = 1 << 4; /* the event counts what it lost */
+	begin(&f, &attr, 1);
+	put_header(&b, PERF_RECORD_LOST, 0);
+	put(&b, 10);
+	put(&b, 50);
+	put_rest(&b, 9);
+	add(&f, &b);
+	put_header(&b, PERF_RECORD_LOST_SAMPLES, 0);
+	put(&b, 4);
+	put_rest(&b, 0);
+	add(&f, &b);
+	read_file(&f);
+	assert_int_equal(seen.stats.lost, 4);
+	assert_int_equal(seen.stats.other_lost, 46);
+}
+
 static void a_cut_file_gives_what_is_whole(void **state)
 {
 	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK, CHAIN_TYPE);
@@ -542,6 +564,7 @@ int main(void)
 		cmocka_unit_test(a_mapping_may_tell_a_build_id),
 		cmocka_unit_test(the_kernels_place_is_told),
 		cmocka_unit_test(losses_are_not_counted_twice),
+		cmocka_unit_test(samples_lost_are_told_from_other_records),
 		cmocka_unit_test(a_cut_file_gives_what_is_whole),
 		cmocka_unit_test(a_malformed_sample_is_left_out),
 		cmocka_unit_test(a_record_without_a_size_ends_the_reading),
