@@ -60,10 +60,8 @@ static bool is_at(Dwarf_Frame *f, int reg, int64_t distance)
 		return false;
 	if (distance == 0) /* no operations and no place: the same value */
 		return count == 0 && ops == NULL;
-	return count >= 1 && ops[0].atom == DW_OP_call_frame_cfa &&
-		((count == 1 && distance == 0) ||
-			(count == 2 && ops[1].atom == DW_OP_plus_uconst &&
-				(int64_t)ops[1].number == distance));
+	return count == 2 && ops[0].atom == DW_OP_call_frame_cfa &&
+		ops[1].atom == DW_OP_plus_uconst && (int64_t)ops[1].number == distance;
 }
 
 static bool is_undefined(Dwarf_Frame *f, int reg)
