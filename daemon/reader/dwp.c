@@ -107,7 +107,7 @@ static struct bytes part_of(
 	uint64_t cell = (uint64_t)row * x->column_count + column;
 	uint64_t off = u32_at(x->offsets, cell), len = u32_at(x->sizes, cell);
 
-	if (off > b.len || len > b.len - off)
+	if (!b.at || off > b.len || len > b.len - off)
 		return (struct bytes){0};
 	return (struct bytes){.at = b.at + off, .len = len};
 }
@@ -126,11 +126,10 @@ static void add_strings(struct memelf *m, const struct image *package, const str
 	memcpy(to, offsets.at, offsets.len);
 	for (uint64_t i = from; i + 4 <= offsets.len; i += 4) {
 		uint32_t off = u32_at(offsets.at + i, 0), now = (uint32_t)strings.len;
-		const uint8_t *text = all.at + off, *end;
+		const uint8_t *end = off < all.len ? memchr(all.at + off, 0, all.len - off) : NULL;
 
-		end = off < all.len ? memchr(text, 0, all.len - off) : NULL;
 		if (end)
-			buf_append(&strings, text, (size_t)(end - text) + 1);
+			buf_append(&strings, all.at + off, (size_t)(end - (all.at + off)) + 1);
 		else
 			buf_append_char(&strings, 0);
 		memcpy(to + i, &now, sizeof(now));

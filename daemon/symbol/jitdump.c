@@ -521,9 +521,12 @@ const char *jitdump_name(const struct jitdump *d, const struct jit_code *code)
 /* Of each line the first byte is known: the last one at or below offset is meant. */
 static const struct line *line_at(const struct jitdump *d, const struct entry *e, uint64_t offset)
 {
-	const struct line *lines = d->lines + e->first_line;
 	uint32_t lo = 0, hi = e->line_count;
+	const struct line *lines;
 
+	if (hi == 0)
+		return NULL;
+	lines = d->lines + e->first_line;
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
