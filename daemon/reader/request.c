@@ -12,6 +12,7 @@
 #include "daemon/reader/cfitable.h"
 #include "daemon/reader/dwarf.h"
 #include "daemon/reader/fde.h"
+#include "daemon/reader/gopcln.h"
 #include "daemon/reader/image.h"
 #include "daemon/reader/plt.h"
 #include "daemon/reader/split.h"
@@ -19,6 +20,7 @@
 #include "daemon/reader/unpack.h"
 
 #define BUILD_ID_BYTES sizeof(((struct reader_debuglink *)0)->alt_id)
+#define GO_NAME_MAX    4096u
 #define WITH_FD        (READER_WITH_DEBUG | READER_WITH_ALT | READER_WITH_DWP | READER_WITH_DWO)
 
 /* One batch on its way. */
@@ -32,6 +34,7 @@ struct job {
 	struct symtab symbols;
 	struct plt_stub *stubs; /* of the addresses that lie in one; ascending, each once */
 	uint32_t stub_count;
+	struct gopcln go;
 	struct fde_table fdes;
 	struct dwarf dwarf;
 	bool has_dwarf;
@@ -240,8 +243,10 @@ static bool is_nameless(const struct job *j, uint32_t i)
 static int find_starts(struct job *j)
 {
 	for (uint32_t i = 0; i < j->req->addr_count; i++)
-		if (is_nameless(j, i))
+		if (is_nameless(j, i)) {
+			gopcln_init(&j->go, &j->img);
 			return fde_init(&j->fdes, &j->img);
+		}
 	return 0;
 }
 
@@ -267,6 +272,7 @@ static void put_function(struct job *j, uint32_t i, uint32_t dwarf_name,
 	const struct plt_stub *stub, struct reader_frame *f)
 {
 	const struct symbol *s = &j->symbols.hits[i];
+	struct gopcln_function go;
 	struct fde_range range;
 
 	f->inlined = 0;
@@ -283,6 +289,11 @@ static void put_function(struct job *j, uint32_t i, uint32_t dwarf_name,
 				     : answer_string(&j->out, "[plt]", 5);
 		f->start = stub->start;
 		f->size = stub->bytes;
+	} else if (!f->name && gopcln_find(&j->go, j->addrs[i], &go)) {
+		f->source = READER_FROM_GOPCLN;
+		f->name = answer_string(&j->out, go.name, strnlen(go.name, GO_NAME_MAX));
+		f->start = go.start;
+		f->size = go.end - go.start;
 	}
 	if (!f->name && is_nameless(j, i) && fde_find(&j->fdes, j->addrs[i], &range)) {
 		f->source = READER_FROM_FDE;

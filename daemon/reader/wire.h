@@ -106,7 +106,8 @@ enum reader_source {
 	READER_FROM_DEBUG_FILE,
 	READER_FROM_DWARF,
 	READER_FROM_PLT,
-	READER_FROM_FDE, /* no name: where the function starts is all that is known */
+	READER_FROM_FDE,    /* no name: where the function starts is all that is known */
+	READER_FROM_GOPCLN, /* Go's own table */
 	READER_FROM_COUNT
 };
 

@@ -34,6 +34,7 @@ enum name_source {
 	NAME_FROM_PERF_MAP,
 	NAME_FROM_JITDUMP,
 	NAME_FROM_KALLSYMS,
+	NAME_FROM_GOPCLNTAB, /* .gopclntab, Go's own table */
 	NAME_FROM_COUNT
 };
 

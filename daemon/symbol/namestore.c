@@ -106,6 +106,7 @@ static enum name_source source_of(uint16_t source, enum name_source debug_file)
 	case READER_FROM_DWARF: return NAME_FROM_DWARF;
 	case READER_FROM_PLT: return NAME_FROM_PLT;
 	case READER_FROM_FDE: return NAME_FROM_FDE;
+	case READER_FROM_GOPCLN: return NAME_FROM_GOPCLNTAB;
 	case READER_FROM_NOTHING:
 	case READER_FROM_COUNT: break;
 	}

@@ -40,6 +40,7 @@ const char *ledger_source_name(unsigned source)
 		[LEDGER_FROM_PERF_MAP] = "perf_map",
 		[LEDGER_FROM_JITDUMP] = "jitdump",
 		[LEDGER_FROM_KALLSYMS] = "kallsyms",
+		[LEDGER_FROM_GOPCLNTAB] = "gopclntab",
 	};
 
 	return source < LEDGER_SOURCE_COUNT ? names[source] : NULL;

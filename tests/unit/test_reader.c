@@ -403,6 +403,55 @@ static void stripped_functions_have_a_start(void **state)
 	assert_int_equal(start_of("bare", build_symbol("whole", "two") + 1, &from), 0);
 }
 
+/* As the linker of Go 1.20 writes it; of others the beginning differs. */
+static const char go_source[] =
+	".text\n.globl one,two,over\none: nop;nop;nop\ntwo: nop;nop;nop;nop\nover: ret\n"
+	".section .gopclntab,\"a\"\n.balign 32\n"
+	"hdr: .long MAGIC\n.byte 0,0,1,8\n.quad 2\n"
+	".if MAGIC == 0xfffffffb\n"
+	"tab: .quad one, f1-hdr, two, f2-hdr, over, 0\n"
+	".else\n.quad 0\n"
+	".if MAGIC != 0xfffffffa\n.quad one\n.endif\n"
+	".quad names-hdr, 0, 0, 0, tab-hdr\n"
+	".if MAGIC == 0xfffffffa\ntab: .quad one, f1-tab, two, f2-tab, over, 0\n"
+	".else\ntab: .long 0, f1-tab, two-one, f2-tab, over-one, 0\n.endif\n"
+	".endif\n"
+	".if MAGIC >= 0xfffffffa\nf1: .quad one\n.else\nf1: .long 0\n.endif\n"
+	".if MAGIC == 0xfffffffb\n.long name1-hdr\n.else\n.long name1-names\n.endif\n"
+	".if MAGIC >= 0xfffffffa\nf2: .quad two\n.else\nf2: .long two-one\n.endif\n"
+	".if MAGIC == 0xfffffffb\n.long name2-hdr\n.else\n.long name2-names\n.endif\n"
+	"names: .byte 0\nname1: .asciz \"main.one\"\nname2: .asciz \"main.(*T[...]).two\"\n"
+	".space 64\n.section .note.GNU-stack,\"\",@progbits\n";
+
+static void stripped_go_has_names(void **state)
+{
+	static const char *const magics[] = {
+		"0xfffffff1", "0xfffffff0", "0xfffffffa", "0xfffffffb"};
+	enum reader_source from;
+
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t one_at, two_at, over_at;
+
+		assert_int_equal(build_write("go.s", go_source), 0);
+		assert_int_equal(
+			build_run("sed -i s/MAGIC/%s/g go.s && cc -c go.s -o go.o", magics[i]), 0);
+		assert_int_equal(
+			build_c("whole", "int main(void) { return 0; }", "-no-pie go.o"), 0);
+		one_at = build_symbol("whole", "one");
+		two_at = build_symbol("whole", "two");
+		over_at = build_symbol("whole", "over");
+		assert_int_equal(build_run("strip whole -o bare"), 0);
+		assert_string_equal(name("bare", one_at), "main.one");
+		assert_string_equal(name("bare", one_at + 2), "main.one");
+		assert_string_equal(name("bare", two_at), "main.(*T[...]).two");
+		assert_string_equal(name("bare", over_at), "");
+		assert_string_equal(name("bare", one_at - 1), "");
+		assert_int_equal(start_of("bare", two_at + 1, &from), two_at);
+		assert_int_equal(from, READER_FROM_GOPCLN);
+		assert_string_equal(name("whole", one_at), "one");
+	}
+}
+
 static void versions_are_left_out(void **state)
 {
 	assert_int_equal(build_write("v.map", "V1 { global: fn; local: *; };\n"), 0);
@@ -745,6 +794,7 @@ int main(void)
 		cmocka_unit_test(init_does_not_name_stubs),
 		cmocka_unit_test(files_without_sections),
 		cmocka_unit_test(stripped_functions_have_a_start),
+		cmocka_unit_test(stripped_go_has_names),
 		cmocka_unit_test(versions_are_left_out),
 		cmocka_unit_test(one_name_of_many),
 		cmocka_unit_test(packed_symbols),
