@@ -122,7 +122,7 @@ int unpacker_run(struct perfdata *pd, const uint8_t *packed, size_t len, struct 
 		return -ENOMEM;
 	}
 	r = make_room(c, u->rest_bytes + 1);
-	if (r == 0) {
+	if (r == 0 && c->bytes) {
 		memcpy(c->bytes, u->rest, u->rest_bytes);
 		c->len = u->rest_bytes;
 		r = unpack(u, packed, len, c);

@@ -306,7 +306,7 @@ static int open_claimed(struct modules *ms, const struct range *r, const struct 
 	error = broker_open_elf(ms->broker, 0, r->path, &fd);
 	if (error == 0)
 		error = open_file(ms, 0, r, fd, &m);
-	if (error < 0)
+	if (error != 0)
 		return error;
 	if (is_claimed(m, c)) {
 		*ret_module = m;

@@ -301,6 +301,23 @@ static void oldest_profiles_go_by_size(void **state)
 	store_free(s);
 }
 
+static void a_spool_has_no_name_and_keeps_the_floor(void **state)
+{
+	AUTO(close_auto) int fd = -1;
+	struct store *s = open_store(0, 0, 1000);
+	char back[4] = "";
+
+	free_bytes = 1500;
+	assert_int_equal(store_spool(s, 501, &fd), -ENOSPC);
+	assert_int_equal(store_spool(s, 500, &fd), 0);
+	assert_int_equal(write(fd, "abc", 3), 3);
+	assert_int_equal(pread(fd, back, 3, 0), 3);
+	assert_string_equal(back, "abc");
+	assert_listed(s, "");
+	free_bytes = 1 << 30;
+	store_free(s);
+}
+
 static void full_disk_loses_nothing(void **state)
 {
 	AUTO(profile_unref_auto) struct profile *back = NULL;
@@ -398,6 +415,7 @@ int main(void)
 		IN_FOLDER(leftovers_of_a_crash_go),
 		IN_FOLDER(old_profiles_go_by_age),
 		IN_FOLDER(oldest_profiles_go_by_size),
+		IN_FOLDER(a_spool_has_no_name_and_keeps_the_floor),
 		IN_FOLDER(full_disk_loses_nothing),
 		IN_FOLDER(list_stops_when_told),
 		IN_FOLDER(missing_folder_is_said),
