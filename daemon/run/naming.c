@@ -207,11 +207,14 @@ static int split_reused(struct work *w)
 	if (!splits)
 		return -ENOMEM;
 	count = 0;
-	for (uint32_t i = 0; i < old; i++)
-		if (is_reused(w, i))
-			splits[count++] = (struct jitsplit){.frame = i,
-				.count = w->slots[i].count,
-				.since_at = w->slots[i].start};
+	for (uint32_t i = 0; i < old; i++) {
+		if (!is_reused(w, i))
+			continue;
+		splits[count].frame = i;
+		splits[count].count = w->slots[i].count;
+		splits[count].since_at = w->slots[i].start;
+		count++;
+	}
 	r = count && w->p->log ? jitsplit_apply(w->p, splits, count, w->since_ns) : 0;
 	if (r < 0)
 		return r;
