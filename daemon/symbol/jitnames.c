@@ -28,8 +28,8 @@ struct process {
 	uint64_t used;
 	struct perfmap *map; /* NULL: a free place */
 	bool told, told_dump;
-	/* Stays open when the process is gone: what it wrote last is read from it then. */
-	int dump_fd; /* -1: none */
+	/* Both stay open when the process is gone: what it wrote last is read from them then. */
+	int map_fd, dump_fd; /* -1: none */
 	dev_t dump_dev;
 	uint64_t dump_inode;
 	struct jitdump *dump; /* NULL: none */
@@ -66,7 +66,11 @@ static void drop_dump(struct process *p)
 
 static void process_done(struct process *p)
 {
+	if (!p->map)
+		return;
 	drop_dump(p);
+	if (p->map_fd >= 0)
+		close(p->map_fd);
 	perfmap_unref(p->map);
 	p->map = NULL;
 }
@@ -89,7 +93,8 @@ static int process_new(struct process *p, pid_t pid, uint64_t start_ticks)
 	if (r < 0)
 		return r;
 	process_done(p);
-	*p = (struct process){.pid = pid, .start_ticks = start_ticks, .map = map, .dump_fd = -1};
+	*p = (struct process){
+		.pid = pid, .start_ticks = start_ticks, .map = map, .map_fd = -1, .dump_fd = -1};
 	return 0;
 }
 
@@ -181,6 +186,9 @@ static void refresh_map(struct jitnames *n, struct process *p)
 	r = perfmap_read(p->map, fd);
 	if (r < 0)
 		log_debug("perf map of process %d: %s", (int)p->pid, strerror(-r));
+	if (p->map_fd >= 0)
+		close(p->map_fd);
+	p->map_fd = MOVE_FD(fd);
 }
 
 struct dump_search {
@@ -282,6 +290,8 @@ static void refresh(struct jitnames *n, struct process *p)
 	if (check_process(n, p) == 0) {
 		refresh_map(n, p);
 		look_for_dump(n, p);
+	} else if (p->map_fd >= 0) {
+		(void)perfmap_read(p->map, p->map_fd);
 	}
 	if (p->dump)
 		read_dump(p);

@@ -807,9 +807,12 @@ static void jit_names_outlive_the_process(void **state)
 	process.pid = 42;
 	names_jit_refresh(n, 42, 1);
 	assert_int_equal(perfmap_ns_pid, 7);
-	process.pid = 0; /* gone */
+	/* Its last words are read when it is gone, and its map too. */
+	assert_int_equal(build_run("echo 2000 100 last >>map && rm map"), 0);
+	process.pid = 0;
 	perfmap_name = NULL;
 	assert_string_equal(jit(n, 1, 0x1080), "void Foo.bar(int, java.lang.String)");
+	assert_string_equal(jit(n, 1, 0x2080), "last");
 	/* Another process with its pid has none of its names. */
 	assert_string_equal(jit(n, 2, 0x1080), "");
 	process.pid = 42;
