@@ -289,6 +289,15 @@ struct session_process *processes_get(struct processes *ps, pid_t pid, pid_t tid
 	return p;
 }
 
+void processes_expect(struct processes *ps, pid_t pid)
+{
+	struct session_process *p = processes_get(ps, pid, 0);
+
+	/* The threads of a leader that has exited tell more, once one of them is known. */
+	if (p && !space_range(p->space, 0))
+		forget(ps, pid);
+}
+
 static void forked(struct processes *ps, const struct sideband *s)
 {
 	struct session_process *parent = processes_find(ps, s->ppid);

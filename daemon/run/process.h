@@ -46,6 +46,8 @@ AUTO_FREE_FN(struct processes, processes_free)
 /* The process of a sample: known, or read from /proc now. Never fails for want of the process: one
  * that is gone has an empty space. NULL: no memory. Lent until the next sideband record. */
 struct session_process *processes_get(struct processes *ps, pid_t pid, pid_t tid);
+/* One of the target's, before its first sample: it may be gone before that is read. */
+void processes_expect(struct processes *ps, pid_t pid);
 /* NULL: never sampled. */
 struct session_process *processes_find(const struct processes *ps, pid_t pid);
 /* Makes sure start_ticks and uid were asked for. */

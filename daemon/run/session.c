@@ -514,6 +514,16 @@ static int make_tree(struct session_env *env, struct session *s)
 
 AUTO_FREE_FN(struct session, session_free)
 
+#define EXPECTED_MAX 64 /* processes whose maps are read before they are sampled */
+
+static void expect_targets(struct session *s)
+{
+	const struct target_spec *t = &s->plan.target;
+
+	for (size_t i = 0; t->kind == TARGET_PIDS && i < t->pid_count && i < EXPECTED_MAX; i++)
+		processes_expect(s->processes, t->pids[i]);
+}
+
 int session_start(struct session_env *env, uint64_t id, struct session_plan *plan, int epoll_fd,
 	struct session **ret_session, struct buf *message)
 {
@@ -534,6 +544,7 @@ int session_start(struct session_env *env, uint64_t id, struct session_plan *pla
 	r = open_capture(env, s, epoll_fd, message);
 	if (r < 0)
 		return error_of(r);
+	expect_targets(s);
 	s->started_ns = s->swept_ns = time_mono_ns();
 	s->started_wall_ns = time_wall_ns();
 	s->asked_hz = s->plan.capture.freq_hz;

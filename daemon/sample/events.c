@@ -12,6 +12,7 @@
 #define SIDEBAND_EVENT     EVENTS_MAX
 #define RING_BYTES_FLOOR   ((size_t)256 << 10)
 #define RING_BYTES_CAP     ((size_t)8 << 20)
+#define LOST_RECORD_MAX    ((size_t)80)       /* header, id, count; when and of whom */
 #define CPU_BYTES_CAP      ((size_t)16 << 20) /* of all sample rings of a CPU */
 #define SIDEBAND_BYTES     ((size_t)128 << 10)
 #define SIDEBAND_BYTES_CPU ((size_t)512 << 10) /* of all that happens on the CPU */
@@ -101,6 +102,12 @@ static size_t largest_record(const struct capture_options *o)
 	return record_sample_max(o->stack, stack_bytes, 0);
 }
 
+/* A ring that lost something takes a record again only together with the one that says so. */
+static size_t least_bytes(const struct capture_options *o)
+{
+	return power_of_two(largest_record(o) + LOST_RECORD_MAX);
+}
+
 /* For a second of all events of the fullest ring: under load the reader may lose its turn for long.
  */
 static size_t bytes_by_rate(const struct capture_options *o, size_t record)
@@ -133,6 +140,8 @@ int events_ring_bytes(const struct capture_options *options, size_t *ret_bytes)
 		return -EINVAL;
 	if (bytes < largest_record(options))
 		return -EMSGSIZE;
+	if (bytes < least_bytes(options))
+		bytes = least_bytes(options);
 	*ret_bytes = bytes;
 	return 0;
 }
@@ -277,8 +286,8 @@ static int map_slots(struct events *e, struct slot *slots, unsigned count)
 /* False: no smaller ones make sense. */
 static bool halve(struct events *e)
 {
-	size_t record = largest_record(e->options);
-	size_t floor = power_of_two(record > RING_BYTES_MIN ? record : RING_BYTES_MIN);
+	size_t least = least_bytes(e->options);
+	size_t floor = least > RING_BYTES_MIN ? least : RING_BYTES_MIN;
 
 	if (e->ring_bytes <= floor && e->sideband_bytes <= SIDEBAND_BYTES_MIN)
 		return false;

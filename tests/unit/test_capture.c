@@ -1011,6 +1011,23 @@ static void a_full_ring_wakes_the_reader(void **state)
 	finish();
 }
 
+/* The record that says how many were lost has to fit beside the next one, or nothing ever does
+ * again. */
+static void a_ring_has_room_for_more_than_one_record(void **state)
+{
+	struct puppet p = puppet_new();
+	struct capture_stats stats;
+
+	options.ring_bytes = 65536;
+	options.stack = STACK_DWARF;
+	options.stack_bytes = 65528;
+	begin_pid(p.pid);
+	capture_get_stats(c, &stats);
+	assert_int_equal(stats.ring_bytes, 131072);
+	puppet_end(&p);
+	finish();
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -1043,6 +1060,7 @@ int main(void)
 		TEST(a_missing_counter_is_named),
 		TEST(kernels_that_cannot_count_losses),
 		TEST(a_full_ring_wakes_the_reader),
+		TEST(a_ring_has_room_for_more_than_one_record),
 	};
 	struct event_spec event;
 	int pidfd;

@@ -16,6 +16,7 @@ struct space {
 	unsigned maps, reads;
 };
 static int spaces_alive;
+static unsigned maps_there;
 static struct procinfo proc_answer;
 static int proc_error;
 
@@ -37,7 +38,15 @@ void space_free(struct space *s)
 int space_read(struct space *s, pid_t tid)
 {
 	s->reads++;
+	s->maps += maps_there;
 	return proc_error;
+}
+
+struct range *space_range(struct space *s, unsigned index)
+{
+	static char some;
+
+	return index < s->maps ? (struct range *)&some : NULL;
 }
 
 int space_map(struct space *s, uint64_t start, uint64_t end, uint64_t pgoff, dev_t dev,
@@ -135,6 +144,23 @@ static void process_that_is_gone_has_an_empty_space(void **state)
 	assert_non_null(p);
 	assert_int_equal(p->start_ticks, 0);
 	assert_int_equal(p->uid, (uid_t)-1);
+}
+
+static void process_that_is_expected_is_read_at_once(void **state)
+{
+	struct session_process *p;
+
+	maps_there = 3;
+	processes_expect(table, 10);
+	maps_there = 0;
+	p = processes_find(table, 10);
+	assert_non_null(p);
+	assert_int_equal(p->space->reads, 1);
+	assert_ptr_equal(processes_get(table, 10, 11), p); /* though it may be gone by now */
+	assert_int_equal(p->space->reads, 1);
+	/* One whose leader has exited is read by a thread of it, when that is known. */
+	processes_expect(table, 12);
+	assert_null(processes_find(table, 12));
 }
 
 static void forked_child_has_the_parents_mappings(void **state)
@@ -305,6 +331,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(unknown_process_is_read_from_proc),
 		TEST(process_that_is_gone_has_an_empty_space),
+		TEST(process_that_is_expected_is_read_at_once),
 		TEST(forked_child_has_the_parents_mappings),
 		TEST(exec_starts_with_an_empty_space),
 		TEST(exec_of_an_unknown_process_needs_no_proc),
