@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/io.h"
 #include "base/map.h"
@@ -23,6 +24,7 @@
 struct import {
 	const struct import_setup *setup;
 	struct perfdata *file;
+	uint8_t *bytes; /* of the file, mapped */
 	const struct perfdata_info *info;
 	struct session_env *env;
 	struct run_stats stats; /* of this import alone */
@@ -169,6 +171,17 @@ static bool on_sample(void *arg, const struct sample *sample, unsigned event)
 		return true;
 	im->late = time_mono_ns() > im->until_ns;
 	return !im->late && may_go_on(im);
+}
+
+/* The pages behind are clean: they may go, and come back from the disk if need be. The budget for
+ * memory is not there for them. */
+static void on_progress(void *arg, size_t at)
+{
+	struct import *im = arg;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), end = at / page * page;
+
+	if (end)
+		(void)madvise(im->bytes, end, MADV_DONTNEED);
 }
 
 static bool on_sideband(void *arg, const struct sideband *sb)
@@ -417,7 +430,7 @@ static void set_ledger(struct import *im, const struct perfdata_stats *st)
 
 static int read_all(struct import *im)
 {
-	struct perfdata_sink sink = {on_sample, on_sideband, im};
+	struct perfdata_sink sink = {on_sample, on_sideband, on_progress, im};
 	uint64_t before = thread_cpu_ns();
 	struct perfdata_stats st;
 	int r = perfdata_read(im->file, &sink);
@@ -505,6 +518,7 @@ int import_file(
 		return fail(-errno, message);
 	(void)madvise(bytes, (size_t)st.st_size, MADV_SEQUENTIAL);
 	im->setup = setup;
+	im->bytes = bytes;
 	im->until_ns = time_mono_ns() + IMPORT_NS_MAX;
 	e = import_bytes(im, bytes, (size_t)st.st_size, message);
 	if (e == RUN_OK)

@@ -9,7 +9,9 @@
 #include "daemon/sample/perfdata_parts.h"
 
 /* Without marks between them no more records than this wait for older ones. */
-#define WAITING_MAX ((size_t)4 << 20)
+#define CHUNKS_MAX     ((size_t)256 << 20) /* the same for unpacked bytes */
+#define PROGRESS_BYTES ((size_t)8 << 20)
+#define WAITING_MAX    ((size_t)4 << 20)
 
 /* ---- handing out ---- */
 
@@ -88,6 +90,7 @@ static void hand_out(struct perfdata *pd, const uint8_t *bytes)
 	const struct layout *l;
 
 	memcpy(&header, bytes, sizeof(header));
+	pd->touched_bytes += header.size;
 	if ((uintptr_t)bytes % sizeof(uint64_t) != 0) {
 		memcpy(pd->scratch, bytes, header.size);
 		bytes = (const uint8_t *)pd->scratch;
@@ -97,6 +100,15 @@ static void hand_out(struct perfdata *pd, const uint8_t *bytes)
 		hand_out_sample(pd, l, bytes, header.size);
 	else
 		hand_out_other(pd, l, bytes, header.size);
+}
+
+/* By what was read and what was handed out, which may be far behind. */
+static void tell_progress(struct perfdata *pd)
+{
+	if (!pd->sink->progress || pd->touched_bytes < PROGRESS_BYTES)
+		return;
+	pd->touched_bytes = 0;
+	pd->sink->progress(pd->sink->arg, pd->read_at);
 }
 
 /* ---- waiting for older ones ---- */
@@ -138,6 +150,7 @@ static void flush(struct perfdata *pd, uint64_t until_ns)
 	for (; n < pd->waiting_count && pd->waiting[n].t_ns <= until_ns; n++) {
 		if (!pd->over)
 			hand_out(pd, pd->waiting[n].bytes);
+		tell_progress(pd);
 		pd->handed_ns = pd->waiting[n].t_ns;
 		let_go(&pd->waiting[n]);
 	}
@@ -214,6 +227,9 @@ static int take_packed(struct perfdata *pd, const struct perf_event_header *h, c
 		len = (size_t)load_u64(at);
 		at += sizeof(uint64_t);
 	}
+	/* Without marks, or with ones far apart: rather out of order than out of memory. */
+	if (pd->chunk_bytes > CHUNKS_MAX)
+		flush(pd, UINT64_MAX);
 	r = unpacker_run(pd, at, len, &chunk);
 	if (r == -ENOMEM)
 		return r;
@@ -317,6 +333,10 @@ static int take_records(struct perfdata *pd, const uint8_t *at, size_t left, str
 		r = take_record(pd, &h, at, chunk);
 		at += bytes;
 		left -= bytes;
+		if (!chunk)
+			pd->read_at = (size_t)(at - pd->bytes);
+		pd->touched_bytes += bytes;
+		tell_progress(pd);
 	}
 	if (*ret_cut)
 		count_malformed(pd, left);

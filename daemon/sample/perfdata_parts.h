@@ -42,7 +42,8 @@ struct chunk {
 	uint8_t *bytes;
 	size_t len, cap;
 	uint32_t waiting;
-	bool open; /* records are still taken out of it */
+	bool open;     /* records are still taken out of it */
+	size_t *alive; /* cap of all chunks; NULL: not counted yet */
 };
 
 struct waiting {
@@ -78,10 +79,12 @@ struct perfdata {
 	uint64_t handed_ns; /* newest that was handed out */
 	struct unpacker *unpacker;
 	uint64_t unpacked_bytes;
-	bool over;         /* the sink wants no more */
-	uint64_t *scratch; /* one record, aligned */
+	size_t chunk_bytes; /* of memory, now */
+	bool over;          /* the sink wants no more */
+	uint64_t *scratch;  /* one record, aligned */
 	uint64_t regs[SAMPLE_REGS];
 	uint64_t lone_ip;
+	size_t read_at, touched_bytes; /* for progress */
 	uint64_t lost_told; /* by perf at the end, beside what the kernel told as it went */
 };
 

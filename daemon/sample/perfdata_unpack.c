@@ -43,6 +43,8 @@ void chunk_let_go(struct chunk *c)
 {
 	if (!c || c->open || c->waiting)
 		return;
+	if (c->alive)
+		*c->alive -= c->cap;
 	free(c->bytes);
 	free(c);
 }
@@ -136,6 +138,8 @@ int unpacker_run(struct perfdata *pd, const uint8_t *packed, size_t len, struct 
 		chunk_let_go(c);
 		return r;
 	}
+	c->alive = &pd->chunk_bytes;
+	pd->chunk_bytes += c->cap;
 	*ret_chunk = c;
 	return 0;
 }

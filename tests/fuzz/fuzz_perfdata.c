@@ -47,7 +47,7 @@ static void read_file(const void *bytes, size_t size)
 {
 	struct buf message = BUF_INIT;
 	struct perfdata *file;
-	struct perfdata_sink sink = {on_sample, on_sideband, NULL};
+	struct perfdata_sink sink = {.sample = on_sample, .sideband = on_sideband};
 	struct perfdata_stats stats;
 	int r = perfdata_open(bytes, size, &file, &message);
 

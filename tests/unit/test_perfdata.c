@@ -164,7 +164,7 @@ static bool on_sideband(void *arg, const struct sideband *sb)
 
 static void read_bytes(const void *bytes, size_t len, unsigned stop_after)
 {
-	struct perfdata_sink sink = {on_sample, on_sideband, NULL};
+	struct perfdata_sink sink = {.sample = on_sample, .sideband = on_sideband};
 	struct buf message = BUF_INIT;
 	struct perfdata *pd;
 

@@ -60,7 +60,7 @@ static bool on_sideband(void *arg, const struct sideband *sb)
 /* Written with this query, whole, and read. */
 static void write_and_read(const struct profile *p, const struct view_query *query)
 {
-	struct perfdata_sink sink = {on_sample, on_sideband, NULL};
+	struct perfdata_sink sink = {.sample = on_sample, .sideband = on_sideband};
 	AUTO(buf_done) struct buf bytes = BUF_INIT, message = BUF_INIT;
 	AUTO(render_free_auto) struct render *r = NULL;
 	AUTO(perfdata_free_auto) struct perfdata *file = NULL;
