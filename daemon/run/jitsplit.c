@@ -77,7 +77,7 @@ static int start(struct work *w)
 
 	w->old_nodes = w->node_count = p->node_count;
 	w->node_room = p->node_count + p->node_count / 4 + 64;
-	w->nodes = malloc(w->node_room * sizeof(*w->nodes));
+	w->nodes = calloc(w->node_room, sizeof(*w->nodes));
 	w->touched = calloc(n, sizeof(*w->touched));
 	w->targets = calloc(n, sizeof(*w->targets));
 	w->climb = calloc(n, sizeof(*w->climb));

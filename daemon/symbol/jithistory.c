@@ -52,7 +52,7 @@ static uint32_t first_at_or_above(const struct jithistory *h, uint64_t value)
 
 static int push(struct jithistory *h, uint32_t i, const struct jit_code *code)
 {
-	if (h->code_count == h->code_room) {
+	if (!h->codes || h->code_count == h->code_room) {
 		uint32_t room = h->code_room ? h->code_room * 2 : 256;
 		struct jit_code *more = realloc(h->codes, room * sizeof(*more));
 

@@ -214,7 +214,8 @@ static int open_dump(struct jitnames *n, struct process *p, const struct maps_en
 		clock_ns(CLOCK_MONOTONIC) - START_SLACK_NS;
 	AUTO(free_auto) char *path = strndup(e->path, maps_undeleted_len(e->path));
 	AUTO(jitdump_unref_auto) struct jitdump *dump = NULL;
-	int fd, r = path ? jitdump_new(p->ns_pid, began > 0 ? (uint64_t)began : 0, &dump) : -ENOMEM;
+	int fd = -1;
+	int r = path ? jitdump_new(p->ns_pid, began > 0 ? (uint64_t)began : 0, &dump) : -ENOMEM;
 
 	if (r == 0)
 		r = broker_open_jitdump(
