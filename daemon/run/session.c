@@ -745,12 +745,17 @@ static void copy_names_of(struct ledger *to, const struct ledger *from)
 	memcpy(to->names_from, from->names_from, sizeof(to->names_from));
 }
 
+static uint64_t jit_names(const struct ledger *l)
+{
+	return l->names_from[LEDGER_FROM_JITDUMP] + l->names_from[LEDGER_FROM_PERF_MAP];
+}
+
 void session_note_names(struct session *s, const struct ledger *named)
 {
 	struct profile *head;
 
-	/* More names than were written: another time. */
-	if (s->final && named->frames_unnamed < s->ledger.frames_unnamed)
+	/* More names of JIT code than were written: another time. */
+	if (s->final && jit_names(named) > jit_names(&s->ledger))
 		s->stored = false;
 	copy_names_of(&s->ledger, named);
 	/* Others may be reading the one that is there. */
