@@ -36,6 +36,7 @@ struct import {
 	unsigned claim_count, claim_room;
 	struct map *claim_of; /* hash of path and identity -> index */
 
+	bool other_host;
 	uint64_t first_ns, last_ns, taken;
 	uint64_t until_ns, left_out;
 	bool late;
@@ -98,7 +99,8 @@ static void fill_claim(struct import *im, const struct sideband *sb, struct file
 	const uint8_t *id = perfdata_build_id(im->file, sb->text, &bytes);
 
 	memset(claim, 0, sizeof(*claim));
-	claim->inode = sb->inode;
+	/* Inodes are numbers of one host. */
+	claim->inode = im->other_host ? 0 : sb->inode;
 	if (sb->build_id_bytes)
 		tell_build_id(claim, sb->build_id, sb->build_id_bytes);
 	else if (id)
@@ -228,11 +230,20 @@ static bool is_other_kernel(const struct import *im)
 	return uname(&name) != 0 || strcmp(info->osrelease, name.release) != 0;
 }
 
+static bool is_other_host(const struct perfdata_info *info)
+{
+	struct utsname name;
+
+	return info->hostname[0] &&
+		(uname(&name) != 0 || strcmp(info->hostname, name.nodename) != 0);
+}
+
 static const char *why_not(int error)
 {
 	switch (error) {
 	case -ESTALE: return "is another file now";
 	case -ENOENT: return "is not here";
+	case -ENODATA: return "has no build id to be known by";
 	default: return strerror(-error);
 	}
 }
@@ -388,6 +399,7 @@ static int make_session(struct import *im)
 	r = session_new_recorded(im->env, plan, &im->session);
 	if (r == 0)
 		im->session->other_kernel = is_other_kernel(im);
+	im->other_host = is_other_host(im->info);
 	return r;
 }
 

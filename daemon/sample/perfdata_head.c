@@ -19,6 +19,7 @@
 
 enum {
 	FEATURE_BUILD_ID = 2,
+	FEATURE_HOSTNAME = 3,
 	FEATURE_OSRELEASE = 4,
 	FEATURE_VERSION = 5,
 	FEATURE_CMDLINE = 11,
@@ -357,6 +358,9 @@ static int take_feature(struct perfdata *pd, unsigned feature, struct reader r)
 
 	switch (feature) {
 	case FEATURE_BUILD_ID: return take_build_ids(pd, r);
+	case FEATURE_HOSTNAME:
+		copy_string(r, pd->info.hostname, sizeof(pd->info.hostname));
+		return 0;
 	case FEATURE_OSRELEASE:
 		copy_string(r, pd->info.osrelease, sizeof(pd->info.osrelease));
 		return 0;

@@ -313,7 +313,7 @@ static int open_claimed(struct modules *ms, const struct range *r, const struct 
 		return 0;
 	}
 	module_unref(m);
-	return -ESTALE;
+	return c->build_id_bytes || c->inode ? -ESTALE : -ENODATA;
 }
 
 /* What stands in for a file still has the build id that the recording tells of it. */

@@ -21,7 +21,7 @@ struct file_claim {
 	uint64_t inode;         /* 0: not told. Decides where there is no build id */
 	bool trusted;           /* what neither tells is taken as it is */
 	bool asked;             /* somebody wanted the file */
-	int error;              /* then: 0; -ESTALE: another file has the path now; … */
+	int error; /* then: 0; -ESTALE: another file has the path now; -ENODATA: nothing tells; … */
 };
 /* The modules of a recording: their processes are none of ours, and files are opened by path in our
  * own root, with the broker's rights. claim: that of a mapping; NULL: none. */
