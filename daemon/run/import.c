@@ -12,6 +12,7 @@
 
 #include "base/io.h"
 #include "base/map.h"
+#include "daemon/run/feed.h"
 #include "daemon/sample/perfdata.h"
 
 #define MODULES_MAX   4096
@@ -168,7 +169,7 @@ static bool on_sample(void *arg, const struct sample *sample, unsigned event)
 	if (im->info->ours && own.user_count)
 		use_own_chain(im, &own);
 	see_time(im, own.t_ns);
-	session_feed_sample(im->env, im->session, &own, event);
+	feed_sample(im->env, im->session, &own, event);
 	if (++im->taken % PROGRESS_EACH != 0)
 		return true;
 	im->late = time_mono_ns() > im->until_ns;
@@ -208,7 +209,7 @@ static bool on_sideband(void *arg, const struct sideband *sb)
 		}
 		own.dev = 0;
 	}
-	session_feed_sideband(im->session, &own);
+	feed_sideband(im->session, &own);
 	return true;
 }
 

@@ -88,9 +88,6 @@ void session_free(struct session *s);
  * Its times, ledger and warnings are the caller's to set, before session_end(). -ENOMEM. */
 int session_new_recorded(
 	struct session_env *env, struct session_plan *plan, struct session **ret_session);
-void session_feed_sample(
-	struct session_env *env, struct session *s, const struct sample *sample, unsigned event);
-void session_feed_sideband(struct session *s, const struct sideband *sb);
 
 /* Reads what its rings hold. */
 void session_round(struct session_env *env, struct session *s);
