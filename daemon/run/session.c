@@ -449,6 +449,8 @@ int session_head(struct session *s, struct profile **ret_head)
 		calltree_get_stats(s->tree, &tree);
 	p->meta.cost_bytes = tree.bytes;
 	p->ledger = s->ledger;
+	if (s->tree)
+		p->ledger.samples = tree.samples; /* as of now, like the ends of their stacks */
 	p->ledger.frames_total = tree.frames;
 	*ret_head = MOVE(p);
 	return 0;
