@@ -936,7 +936,7 @@ static void packages_of_clang(void **state)
 
 	if (build_run("rm -rf sp* && mkdir -p lp && cp prog.c sp.c && "
 		      "clang -w -O2 -g -gsplit-dwarf -c sp.c -o sp.o && clang sp.o -o sp && "
-		      "timeout 20 llvm-dwp -e sp -o lp/sp.dwp && cp sp lp && rm sp.dwo") != 0)
+		      "timeout 60 llvm-dwp -e sp -o lp/sp.dwp && cp sp lp && rm sp.dwo") != 0)
 		skip();
 	n = new_names();
 	at = build_symbol("sp", "outer_fn") + 0x8;
