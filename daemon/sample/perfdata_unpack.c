@@ -106,7 +106,8 @@ static int cut_rest(struct unpacker *u, struct chunk *c)
 		at += h.size;
 	}
 	u->rest_bytes = c->len - at;
-	memcpy(u->rest, c->bytes + at, u->rest_bytes);
+	if (u->rest_bytes)
+		memcpy(u->rest, c->bytes + at, u->rest_bytes);
 	c->len = at;
 	return 0;
 }

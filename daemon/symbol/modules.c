@@ -295,7 +295,7 @@ static int open_claimed(struct modules *ms, const struct range *r, const struct 
 	struct module **ret_module)
 {
 	struct module *m;
-	int fd, error;
+	int fd = -1, error;
 
 	if (r->kind == RANGE_VDSO) {
 		if (!ms->vdso || !is_claimed(ms->vdso, c))
