@@ -18,6 +18,11 @@ def build(*names):
     return {name: os.path.join(TARGETS, name) for name in names if os.path.exists(os.path.join(TARGETS, name))}
 
 
+def likely(share, truth, samples):
+    """Whether so many samples may well show this share, in percent, of something that has that one."""
+    return abs(share - truth) <= 4 * (truth * (100 - truth) / max(1, samples)) ** 0.5 + 1
+
+
 def stat_of(pid):
     """The fields of /proc/PID/stat behind the name, from the state on; None when it is gone."""
     try:
