@@ -58,6 +58,10 @@ def descriptors_of(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
+# A sanitizer holds freed memory back for a while: up to a quarter of a gigabyte, by its defaults.
+HELD_BACK = (300 << 20) if os.environ.get("PROFILED_SANITIZED") else 0
+
+
 def rss_bytes(pid):
     with open(f"/proc/{pid}/statm") as f:
         return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
