@@ -134,7 +134,8 @@ def perf_script(data, out):
                 fields = line.split()
                 if len(fields) > 1:
                     last = fields[1].split("+")[0]
-                    user = not fields[0].startswith("ffffffff")
+                    # All ones is no kernel address: so perf marks where a stack was cut.
+                    user = not fields[0].startswith("ffffffff") or fields[0] == "f" * 16
             elif not line.strip() and last is not None:
                 users += user
                 whole += user and last in ENTRIES
