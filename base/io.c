@@ -258,3 +258,8 @@ uint64_t time_wall_ns(void)
 {
 	return clock_ns(CLOCK_REALTIME);
 }
+
+uint64_t time_thread_cpu_ns(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}

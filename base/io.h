@@ -26,5 +26,7 @@ ssize_t io_recv_fds(int sock, void *data, size_t len, int *ret_fds, size_t *fd_c
 /* CLOCK_MONOTONIC and CLOCK_REALTIME in nanoseconds. */
 uint64_t time_mono_ns(void);
 uint64_t time_wall_ns(void);
+/* Of the processor, by the calling thread. */
+uint64_t time_thread_cpu_ns(void);
 
 #endif

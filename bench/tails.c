@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/io.h"
@@ -28,14 +27,6 @@ struct tally {
 	uint64_t learn_ns, complete_ns;
 };
 
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static bool same(const struct unwind_chain *a, const struct unwind_chain *b)
 {
 	return a->count == b->count &&
@@ -55,9 +46,9 @@ static void on_sample(void *arg, const struct sample *sample, unsigned event)
 	t->samples++;
 	unwinder_run(t->unwinder, p->space, sample, UNWIND_FRAMES_MAX, &t->truth);
 	if (t->samples % t->every == 0) {
-		begin = thread_cpu_ns();
+		begin = time_thread_cpu_ns();
 		tails_learn(t->tails, (uint64_t)sample->tid, sample->t_ns, &t->truth);
-		t->learn_ns += thread_cpu_ns() - begin;
+		t->learn_ns += time_thread_cpu_ns() - begin;
 		t->learned++;
 		return;
 	}
@@ -69,11 +60,11 @@ static void on_sample(void *arg, const struct sample *sample, unsigned event)
 	t->whole_short += t->chain.end == UNWIND_ROOT;
 	if (t->chain.end != UNWIND_STACK_CUT)
 		return;
-	begin = thread_cpu_ns();
+	begin = time_thread_cpu_ns();
 	if (!tails_complete(
 		    t->tails, (uint64_t)sample->tid, sample->t_ns, UNWIND_FRAMES_MAX, &t->chain))
 		return;
-	t->complete_ns += thread_cpu_ns() - begin;
+	t->complete_ns += time_thread_cpu_ns() - begin;
 	t->completed++;
 	if (t->truth.end != UNWIND_ROOT)
 		t->unknown_completed++;

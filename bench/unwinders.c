@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -193,14 +192,6 @@ static int sample(struct run *r, uint64_t hz, uint32_t stack_bytes)
 }
 
 /* Of this thread, so that others on the machine count as little as they can. */
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* Nanoseconds a frame: over the first of the samples, again and again. */
 static double time_one(struct run *r, enum unwinder_kind kind, unsigned count)
 {
@@ -211,7 +202,7 @@ static double time_one(struct run *r, enum unwinder_kind kind, unsigned count)
 		count = r->count;
 	for (unsigned i = 0; i < count; i++)
 		unwinder_run(r->unwinders[kind], r->space, &r->kept[i].sample, MAX_FRAMES, chain);
-	begin = cpu_ns();
+	begin = time_thread_cpu_ns();
 	do {
 		for (unsigned i = 0; i < count; i++) {
 			unwinder_run(r->unwinders[kind], r->space, &r->kept[i].sample, MAX_FRAMES,
@@ -219,7 +210,7 @@ static double time_one(struct run *r, enum unwinder_kind kind, unsigned count)
 			frames += chain->count;
 		}
 	} while (frames && frames < (kind == UNWINDER_TABLE ? FRAMES_TIMED : FRAMES_TIMED / 20));
-	return frames ? (double)(cpu_ns() - begin) / (double)frames : 0;
+	return frames ? (double)(time_thread_cpu_ns() - begin) / (double)frames : 0;
 }
 
 static double percent(uint64_t part, uint64_t whole)

@@ -156,11 +156,12 @@ int broker_list(struct broker *b, pid_t pid, struct buf *into)
 	return r < 0 ? r : io_read_fd(fd, LIST_BYTES_MAX, into);
 }
 
-int broker_open_mapped(struct broker *b, pid_t pid, uint64_t start, uint64_t end, const char *path,
-	dev_t dev, uint64_t inode, int *ret_fd)
+/* The file behind a mapping, of the kind that op is for. */
+static int open_behind(struct broker *b, enum broker_op op, pid_t pid, uint64_t start, uint64_t end,
+	const char *path, dev_t dev, uint64_t inode, int *ret_fd)
 {
 	struct broker_request head = {
-		.op = BROKER_OP_MAPPED,
+		.op = op,
 		.pid = pid,
 		.start = start,
 		.end = end,
@@ -171,19 +172,16 @@ int broker_open_mapped(struct broker *b, pid_t pid, uint64_t start, uint64_t end
 	return ask_fd(b, &head, &(struct parts){.text = path}, ret_fd);
 }
 
+int broker_open_mapped(struct broker *b, pid_t pid, uint64_t start, uint64_t end, const char *path,
+	dev_t dev, uint64_t inode, int *ret_fd)
+{
+	return open_behind(b, BROKER_OP_MAPPED, pid, start, end, path, dev, inode, ret_fd);
+}
+
 int broker_open_jitdump(struct broker *b, pid_t pid, uint64_t start, uint64_t end, const char *path,
 	dev_t dev, uint64_t inode, int *ret_fd)
 {
-	struct broker_request head = {
-		.op = BROKER_OP_JITDUMP,
-		.pid = pid,
-		.start = start,
-		.end = end,
-		.dev = dev,
-		.inode = inode,
-	};
-
-	return ask_fd(b, &head, &(struct parts){.text = path}, ret_fd);
+	return open_behind(b, BROKER_OP_JITDUMP, pid, start, end, path, dev, inode, ret_fd);
 }
 
 int broker_open_elf(struct broker *b, pid_t pid, const char *path, int *ret_fd)

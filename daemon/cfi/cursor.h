@@ -65,7 +65,8 @@ static inline void skip(struct reader *r, uint64_t len)
 		r->at += len;
 }
 
-static inline uint64_t take_uleb(struct reader *r)
+/* The bits of a LEB128 number, how many they are, and its last byte. */
+static inline uint64_t take_leb(struct reader *r, unsigned *ret_bits, uint8_t *ret_last)
 {
 	uint64_t x = 0;
 	unsigned shift = 0;
@@ -77,23 +78,27 @@ static inline uint64_t take_uleb(struct reader *r)
 			x |= (uint64_t)(byte & 0x7f) << shift;
 		shift += 7;
 	} while (r->ok && (byte & 0x80));
+	*ret_bits = shift;
+	*ret_last = byte;
 	return x;
+}
+
+static inline uint64_t take_uleb(struct reader *r)
+{
+	unsigned bits;
+	uint8_t last;
+
+	return take_leb(r, &bits, &last);
 }
 
 static inline int64_t take_sleb(struct reader *r)
 {
-	uint64_t x = 0;
-	unsigned shift = 0;
-	uint8_t byte;
+	unsigned bits;
+	uint8_t last;
+	uint64_t x = take_leb(r, &bits, &last);
 
-	do {
-		byte = take_u8(r);
-		if (shift < 64)
-			x |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while (r->ok && (byte & 0x80));
-	if (shift < 64 && (byte & 0x40))
-		x |= UINT64_MAX << shift;
+	if (bits < 64 && (last & 0x40))
+		x |= UINT64_MAX << bits;
 	return (int64_t)x;
 }
 

@@ -404,14 +404,6 @@ static int make_session(struct import *im)
 	return r;
 }
 
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
-
 /* The file's moments on the wall's clock, when it tells how to get there. */
 static void set_times(struct import *im)
 {
@@ -444,7 +436,7 @@ static void set_ledger(struct import *im, const struct perfdata_stats *st)
 static int read_all(struct import *im)
 {
 	struct perfdata_sink sink = {on_sample, on_sideband, on_progress, im};
-	uint64_t before = thread_cpu_ns();
+	uint64_t before = time_thread_cpu_ns();
 	struct perfdata_stats st;
 	int r = perfdata_read(im->file, &sink);
 
@@ -455,7 +447,7 @@ static int read_all(struct import *im)
 	warn_all(im, &st);
 	set_times(im);
 	set_ledger(im, &st);
-	im->session->cpu_ns = thread_cpu_ns() - before;
+	im->session->cpu_ns = time_thread_cpu_ns() - before;
 	session_end(im->env, im->session, SESSION_ENDED, "end_of_file");
 	return im->session->final && im->session->head ? 0 : -ENOMEM;
 }

@@ -242,7 +242,6 @@ static void publish_stats(struct sampler *s)
 {
 	struct run_stats *live = &s->live;
 	struct modules_stats modules;
-	struct timespec cpu;
 
 	live->sessions_running = live->sessions_kept = 0;
 	live->tree_nodes = live->tree_bytes = 0;
@@ -264,8 +263,7 @@ static void publish_stats(struct sampler *s)
 	live->sigbus = sigbus_count();
 	add_table_stats(s, live);
 	live->sessions_max = s->config.max_sessions;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
-	live->sampler_cpu_ns = (uint64_t)cpu.tv_sec * 1000000000ull + (uint64_t)cpu.tv_nsec;
+	live->sampler_cpu_ns = time_thread_cpu_ns();
 	live->rounds = s->rounds;
 	live->last_round_ns = time_mono_ns();
 	pthread_mutex_lock(&s->stats_lock);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/io.h"
 #include "base/log.h"
@@ -16,14 +15,6 @@
 
 #define SWEEP_NS        2000000000ull
 #define TAIL_FRAMES_MAX 65536
-
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
 
 /* ---- rounds ---- */
 
@@ -90,20 +81,20 @@ void session_round(struct session_env *env, struct session *s)
 {
 	struct round_context rc = {env, s};
 	struct capture_sink sink = {on_sample, on_sideband, &rc};
-	uint64_t before = thread_cpu_ns();
+	uint64_t before = time_thread_cpu_ns();
 	int r = capture_round(s->capture, &sink);
 
 	if (r < 0)
 		log_warning("session %llu: reading its rings: %s", (unsigned long long)s->id,
 			strerror(-r));
 	s->ready = false;
-	s->cpu_ns += thread_cpu_ns() - before;
+	s->cpu_ns += time_thread_cpu_ns() - before;
 }
 
 bool session_due(struct session_env *env, struct session *s, const char **ret_why)
 {
 	uint64_t now = time_mono_ns(), duration = s->plan.request.duration_ns;
-	uint64_t before = thread_cpu_ns();
+	uint64_t before = time_thread_cpu_ns();
 	int r = capture_refresh(s->capture);
 
 	if (r < 0)
@@ -113,7 +104,7 @@ bool session_due(struct session_env *env, struct session *s, const char **ret_wh
 		s->swept_ns = now;
 		processes_sweep(s->processes);
 	}
-	s->cpu_ns += thread_cpu_ns() - before;
+	s->cpu_ns += time_thread_cpu_ns() - before;
 	if (duration && now - s->started_ns >= duration) {
 		*ret_why = "duration";
 		return true;

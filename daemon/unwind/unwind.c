@@ -199,27 +199,16 @@ static void walk_all(
 	enum unwind_how how;
 
 	stepper_begin(st, w);
-	for (unsigned i = 1;; i++) {
+	for (;;) {
 		uint64_t sp = w->regs.value[DWREG_RSP];
 		uint64_t pc = walk_pc(w);
 
 		if (step_once(st, w, &how) != STEP_ON || !is_plausible(w, sp))
 			break;
-		if (w->from_signal) /* the handler returns to its trampoline's first instruction */
-			chain->addrs[chain->count - 1] = pc;
-		if (chain->count >= max_frames) {
-			w->end = UNWIND_MAX_FRAMES;
+		if (!walk_take(w, pc, how, max_frames, &begin_ns, chain))
 			break;
-		}
-		chain_push(chain, walk_lookup_pc(w), w->regs.value[DWREG_RSP], how);
-		if (i % WALK_FRAMES_A_CHECK == 0 && walk_is_late(&begin_ns)) {
-			w->end = UNWIND_ERROR;
-			break;
-		}
 	}
-	if (w->placed)
-		chain->addrs[chain->count - 1] = walk_pc(w);
-	chain->end = w->end;
+	walk_over(w, chain);
 }
 
 /* From the beginning, whatever was tried before. */

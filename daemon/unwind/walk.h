@@ -95,6 +95,32 @@ void stepper_fetch_bp(struct stepper *st);
 #define WALK_FRAMES_A_CHECK 64
 bool walk_is_late(uint64_t *begin_ns);
 
+/* The frame that a step led to, whose callee stood at pc, goes on the chain. False: no further, and
+ * walk.end says why. */
+static inline bool walk_take(struct walk *w, uint64_t pc, enum unwind_how how, unsigned max_frames,
+	uint64_t *begin_ns, struct unwind_chain *chain)
+{
+	if (w->from_signal) /* the handler returns to its trampoline's first instruction */
+		chain->addrs[chain->count - 1] = pc;
+	if (chain->count >= max_frames) {
+		w->end = UNWIND_MAX_FRAMES;
+		return false;
+	}
+	chain_push(chain, walk_lookup_pc(w), w->regs.value[DWREG_RSP], how);
+	if ((chain->count - 1) % WALK_FRAMES_A_CHECK == 0 && walk_is_late(begin_ns)) {
+		w->end = UNWIND_ERROR;
+		return false;
+	}
+	return true;
+}
+
+static inline void walk_over(const struct walk *w, struct unwind_chain *chain)
+{
+	if (w->placed)
+		chain->addrs[chain->count - 1] = walk_pc(w);
+	chain->end = w->end;
+}
+
 /* A back end that goes by compiled rules, and asks a stepper about the rest. */
 struct table_walker;
 int table_walker_new(struct table_walker **ret_walker);
