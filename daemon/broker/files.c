@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
 #include "base/io.h"
@@ -24,16 +23,8 @@
  * or a fifo can have effects. */
 static int find_inside(int root, const char *path, uint64_t flags, int *ret_fd)
 {
-	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC | flags,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	long fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
-
-	if (fd < 0)
-		return -errno;
-	*ret_fd = (int)fd;
-	return 0;
+	return host_open_within(root, path, O_PATH | flags, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+				ret_fd);
 }
 
 /* /proc/PID/root is itself one of the links that may not be followed below it. */

@@ -675,6 +675,44 @@ static void links_stay_inside_the_root_of_the_target(void **state)
 	assert_int_equal(r, -ELOOP);
 }
 
+/* Renames without end, anywhere on the machine, make openat2(2) lose its way at each "..". */
+static pid_t start_renaming(const char *path)
+{
+	char other[272];
+	pid_t pid;
+
+	snprintf(other, sizeof(other), "%s.2", path);
+	assert_int_equal(mkdir(path, 0755), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid > 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		rename(path, other);
+		rename(other, path);
+	}
+}
+
+static void renames_elsewhere_do_not_fail_an_opening(void **state)
+{
+	AUTO(close_auto) int fd = -1;
+	pid_t target, renaming;
+	int wrong = 0;
+
+	need_openat2();
+	if (geteuid() != 0)
+		skip();
+	target = start_target(folder);
+	renaming = start_renaming(in_folder("moving"));
+	for (int i = 0; i < 3000; i++)
+		wrong += broker_open_elf(broker, target, "/../../../../bin/sh", &fd) != -ENOENT;
+	kill(renaming, SIGKILL);
+	waitpid(renaming, NULL, 0);
+	end_target(target);
+	assert_int_equal(wrong, 0);
+}
+
 /* A file system whose server never says a word: whoever looks into it waits. */
 static int mount_silent(const char *path)
 {
@@ -956,6 +994,7 @@ int main(void)
 		cmocka_unit_test(perfmap_of_another_user_or_device_is_refused),
 		cmocka_unit_test(jitdumps_are_opened_with_care),
 		cmocka_unit_test(links_stay_inside_the_root_of_the_target),
+		cmocka_unit_test(renames_elsewhere_do_not_fail_an_opening),
 		cmocka_unit_test(silent_file_system_does_not_hold_up_the_broker),
 		cmocka_unit_test(tracepoint_names_cannot_leave_their_folder),
 		cmocka_unit_test(cgroup_paths_stay_below_the_mount),
