@@ -23,8 +23,8 @@
  * or a fifo can have effects. */
 static int find_inside(int root, const char *path, uint64_t flags, int *ret_fd)
 {
-	return host_open_within(root, path, O_PATH | flags, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-				ret_fd);
+	return host_open_within(
+		root, path, O_PATH | flags, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS, ret_fd);
 }
 
 /* /proc/PID/root is itself one of the links that may not be followed below it. */

@@ -30,7 +30,7 @@ static int open_or_errno(int dir, const char *path, int flags, int *ret_fd)
 
 int host_open_within(int dir, const char *path, uint64_t flags, uint64_t resolve, int *ret_fd)
 {
-	struct open_how how = { .flags = flags | O_CLOEXEC, .resolve = resolve };
+	struct open_how how = {.flags = flags | O_CLOEXEC, .resolve = resolve};
 	long fd;
 
 	/* EAGAIN: somebody renamed or mounted anything on this machine while a ".." was followed,
@@ -49,8 +49,7 @@ int host_open_within(int dir, const char *path, uint64_t flags, uint64_t resolve
 static int open_below(int dir, const char *path, uint64_t flags, int *ret_fd)
 {
 	return host_open_within(dir, path, flags,
-				RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
-				ret_fd);
+		RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS, ret_fd);
 }
 
 int host_proc_dir(pid_t pid, int *ret_fd)
