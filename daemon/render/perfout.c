@@ -115,28 +115,28 @@ static struct mapping mapping_of(const struct perfout *d, size_t *n)
 {
 	const struct profile *p = d->profile;
 	const struct perfout_item *i = &d->plan.items[*n];
-	const struct perfout_module *m;
+	const struct place *m;
 	uint64_t start;
 
 	++*n;
 	if (i->kind == PERFOUT_MODULE) {
-		m = &d->plan.modules[i->what];
+		m = &d->plan.places.modules[i->what];
 		return (struct mapping){m->base + m->lo, m->base + m->hi, m->lo,
 			profile_text(p, p->modules[i->what].path),
 			profile_text(p, p->modules[i->what].build_id)};
 	}
 	if (i->kind == PERFOUT_SPECIAL) {
-		start = d->plan.special_base + i->what * PERFOUT_PAGE;
+		start = d->plan.places.special_base + i->what * PLACES_PAGE;
 		return (struct mapping){
-			start, start + PERFOUT_PAGE, 0, profile_text(p, (uint32_t)i->what), ""};
+			start, start + PLACES_PAGE, 0, profile_text(p, (uint32_t)i->what), ""};
 	}
-	start = i->what * PERFOUT_PAGE;
+	start = i->what * PLACES_PAGE;
 	for (const struct perfout_item *next = i + 1; *n < d->plan.item_count; next++, ++*n)
 		if (next->process != i->process || next->kind != PERFOUT_JIT ||
 			next->what != next[-1].what + 1)
 			break;
 	return (struct mapping){
-		start, (d->plan.items[*n - 1].what + 1) * PERFOUT_PAGE, start, "//anon", ""};
+		start, (d->plan.items[*n - 1].what + 1) * PLACES_PAGE, start, "//anon", ""};
 }
 
 static void put_process(
@@ -198,7 +198,7 @@ static uint32_t fill_chain(struct perfout *d, uint32_t node, bool *ret_kernel)
 			*ret_kernel = wants == CONTEXT_KERNEL;
 		if (context != wants)
 			d->chain[n++] = context = wants;
-		d->chain[n++] = perfout_address(&d->plan, f);
+		d->chain[n++] = places_address(&d->plan.places, f);
 	}
 	return n;
 }
@@ -238,7 +238,7 @@ static int put_entry(struct perfout *d, struct buf *into, const struct log_entry
 	int r;
 
 	/* On no process that we know: its thread's. */
-	if (process == PERFOUT_NO_PROCESS)
+	if (process == PROFILE_NO_PROCESS)
 		process = d->profile->threads[e->thread].process;
 	if (!is_asked(d, e, process))
 		return 0;

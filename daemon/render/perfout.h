@@ -1,6 +1,4 @@
-/* What the parts of the perf.data writer share. A profile keeps no run-time addresses: each module
- * gets a place of its own here, the same in all processes, such that addresses there are its
- * offsets in the file. */
+/* What the parts of the perf.data writer share. */
 #ifndef PFL_RENDER_PERFOUT_H
 #define PFL_RENDER_PERFOUT_H
 
@@ -9,11 +7,10 @@
 #include <stdint.h>
 #include "base/buf.h"
 #include "base/map.h"
+#include "daemon/render/places.h"
 #include "daemon/render/view.h"
 
-#define PERFOUT_NO_PROCESS UINT32_MAX
-#define PERFOUT_ID_MAX     20u /* bytes of a build id */
-#define PERFOUT_PAGE       4096u
+#define PERFOUT_ID_MAX 20u /* bytes of a build id */
 
 /* ---- perfout_plan.c ---- */
 
@@ -25,23 +22,16 @@ struct perfout_item {
 	uint64_t what;
 };
 
-struct perfout_module {
-	uint64_t base;   /* address of offset 0 */
-	uint64_t lo, hi; /* offsets that frames have, in whole pages; lo == hi: none */
-};
-
 struct perfout_plan {
 	const struct profile *profile;
 	uint32_t *process_of; /* by node */
-	struct perfout_module *modules;
-	uint64_t special_base;
+	struct places places;
 	struct perfout_item *items; /* sorted, each once */
 	size_t item_count;
 };
 
 int perfout_plan_make(const struct profile *p, struct perfout_plan *plan);
 void perfout_plan_done(struct perfout_plan *plan);
-uint64_t perfout_address(const struct perfout_plan *plan, const struct profile_frame *f);
 /* The first item of a process; item_count: none. */
 size_t perfout_first_item(const struct perfout_plan *plan, uint32_t process);
 

@@ -242,7 +242,7 @@ static void put_build_ids(const struct perfout_plan *plan, struct buf *into)
 		put_build_id(into, MISC_KERNEL, profile_text(p, p->meta.kernel_build_id),
 			"[kernel.kallsyms]");
 	for (uint32_t i = 0; i < p->module_count; i++)
-		if (plan->modules[i].lo != plan->modules[i].hi)
+		if (plan->places.modules[i].lo != plan->places.modules[i].hi)
 			put_build_id(into, MISC_USER, profile_text(p, p->modules[i].build_id),
 				profile_text(p, p->modules[i].path));
 }

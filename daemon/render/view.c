@@ -12,9 +12,8 @@
  * ancestors with it; the result is sorted and cut while it is walked in preorder. Nothing recurses:
  * stacks may be thousands deep. */
 
-#define CUT        (UINT32_MAX - (UINT32_MAX >> 1)) /* in place_of: the node's own label did not fit */
-#define CUT_DEPTH  64u /* of inverted stacks once all steps are spent */
-#define NO_PROCESS UINT32_MAX
+#define CUT       (UINT32_MAX - (UINT32_MAX >> 1)) /* in place_of: the node's own label did not fit */
+#define CUT_DEPTH 64u                              /* of inverted stacks once all steps are spent */
 
 struct build {
 	struct view *view;
@@ -24,7 +23,7 @@ struct build {
 
 	/* By node of the profile. */
 	uint64_t *weight, *samples;
-	uint32_t *process_of;       /* NO_PROCESS: below a special frame */
+	uint32_t *process_of;       /* PROFILE_NO_PROCESS: below a special frame */
 	uint32_t *place_of, *stamp; /* made node, valid while stamp == round */
 	uint32_t *climb;
 	uint32_t round;
@@ -121,7 +120,7 @@ static int descend_task(struct build *b, uint32_t process, uint32_t *at)
 	uint32_t label;
 	int r = 0;
 
-	if (b->q->by_process && process != NO_PROCESS) {
+	if (b->q->by_process && process != PROFILE_NO_PROCESS) {
 		r = labels_of_process(&b->labels, process, &label);
 		if (r == 0)
 			r = descend(b, label, at);
@@ -212,25 +211,12 @@ static int book(struct build *b, uint32_t node)
 	return 0;
 }
 
-static void find_processes(struct build *b)
-{
-	const struct profile *p = b->p;
-
-	for (uint32_t i = 0; i < p->node_count; i++) {
-		const struct profile_frame *f = &p->frames[p->nodes[i].frame];
-
-		if (f->kind == FRAME_PROCESS)
-			b->process_of[i] = (uint32_t)f->addr;
-		else
-			b->process_of[i] = i ? b->process_of[p->nodes[i].parent] : NO_PROCESS;
-	}
-}
-
 static bool wanted_node(const struct build *b, uint32_t node)
 {
 	uint32_t process = b->process_of[node];
 
-	return !b->q->pid || (process != NO_PROCESS && b->p->processes[process].pid == b->q->pid);
+	return !b->q->pid ||
+		(process != PROFILE_NO_PROCESS && b->p->processes[process].pid == b->q->pid);
 }
 
 static bool wanted_entry(const struct build *b, const struct log_entry *e)
@@ -355,7 +341,7 @@ static int build_init(struct build *b, struct view *v)
 	b->climb = malloc(nodes * sizeof(*b->climb));
 	if (!b->weight || !b->samples || !b->process_of || !b->place_of || !b->stamp || !b->climb)
 		return -ENOMEM;
-	find_processes(b);
+	profile_find_processes(b->p, b->process_of);
 	return make(b, 0, 0, &root);
 }
 

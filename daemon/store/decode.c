@@ -7,7 +7,7 @@
 #include "daemon/store/format.h"
 #include "daemon/store/layout.h"
 #include "daemon/store/store.h"
-#include "daemon/store/varint.h"
+#include "base/varint.h"
 
 /* Every count is checked against the bytes that are left before room is made for it. A node takes
  * two bytes there and up to 136 here, hence a limit of its own; config.c's for a session is far

@@ -7,7 +7,7 @@
 #include "daemon/store/format.h"
 #include "daemon/store/layout.h"
 #include "daemon/store/store.h"
-#include "daemon/store/varint.h"
+#include "base/varint.h"
 
 #define LEVEL 3
 

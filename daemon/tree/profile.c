@@ -58,6 +58,18 @@ const char *profile_text(const struct profile *p, uint32_t off)
 	return p->text && off < p->text_bytes ? p->text + off : "";
 }
 
+void profile_find_processes(const struct profile *p, uint32_t *process_of)
+{
+	for (uint32_t i = 0; i < p->node_count; i++) {
+		const struct profile_frame *f = &p->frames[p->nodes[i].frame];
+
+		if (f->kind == FRAME_PROCESS)
+			process_of[i] = (uint32_t)f->addr;
+		else
+			process_of[i] = i ? process_of[p->nodes[i].parent] : PROFILE_NO_PROCESS;
+	}
+}
+
 int64_t profile_add_text(struct profile *p, const char *text, size_t len)
 {
 	uint32_t off = p->text ? p->text_bytes : 1;

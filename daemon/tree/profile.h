@@ -11,6 +11,7 @@
 
 #define PROFILE_EVENTS_MAX 8
 #define PROFILE_NO_NODE    UINT32_MAX
+#define PROFILE_NO_PROCESS UINT32_MAX
 
 /* Strings are offsets into text (NUL-closed, raw bytes, may not be UTF-8); 0 is "". */
 
@@ -162,6 +163,9 @@ void profile_unref(struct profile *p);
 AUTO_FREE_FN(struct profile, profile_unref)
 /* A string of the profile; "" when off is out of bounds. */
 const char *profile_text(const struct profile *p, uint32_t off);
+/* By node: the index of the process that it belongs to; PROFILE_NO_PROCESS: below a special frame.
+ */
+void profile_find_processes(const struct profile *p, uint32_t *process_of);
 /* Appends a string to one that is being built: its offset, -ENOMEM, or -ENOSPC over 2 GiB. Meant
  * for the few of meta and events; texts_from() in intern.h is for many. */
 int64_t profile_add_text(struct profile *p, const char *text, size_t len);

@@ -1,6 +1,6 @@
-/* Numbers in the bytes of a profile file: 7 bits to a byte, lowest first. */
-#ifndef PFL_STORE_VARINT_H
-#define PFL_STORE_VARINT_H
+/* Numbers as bytes: 7 bits to each, lowest first; all but the last have the high bit set. */
+#ifndef PFL_BASE_VARINT_H
+#define PFL_BASE_VARINT_H
 
 #include <stdbool.h>
 #include <stddef.h>
