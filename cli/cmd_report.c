@@ -1,4 +1,5 @@
-/* report: a perf.data file as a session of the daemon, and that as a picture or text. */
+/* report: a perf.data file, or folded stacks, as a session of the daemon, and that as a picture or
+ * text. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +83,8 @@ int cmd_report(struct cli *cli, int argc, char **argv)
 			return EXIT_USAGE;
 	}
 	if (optind != argc - 1)
-		return usage_error("report takes one perf.data file, or - for stdin");
+		return usage_error(
+			"report takes one file, perf.data or folded stacks, or - for stdin");
 	e = upload(cli, argv[optind], &body);
 	if (e != EXIT_OK)
 		return e;

@@ -62,15 +62,18 @@ void print_ledger(const cJSON *session, FILE *out)
 	const cJSON *ledger = cJSON_GetObjectItemCaseSensitive(session, "ledger");
 	const cJSON *ends = cJSON_GetObjectItemCaseSensitive(ledger, "unwind_ends"), *end;
 	const cJSON *warning;
+	const char *before = "; stacks end:";
 	char text[512];
 
 	fprintf(out, "%.0f samples, %.0f lost, %.0f truncated, %.0f throttled",
 		get_number(ledger, "samples"), get_number(ledger, "lost"),
 		get_number(ledger, "truncated"), get_number(ledger, "throttled"));
-	fprintf(out, "; stacks end:");
-	cJSON_ArrayForEach (end, ends)
-		if (end->valuedouble > 0)
-			fprintf(out, " %s %.0f", end->string, end->valuedouble);
+	cJSON_ArrayForEach (end, ends) {
+		if (end->valuedouble <= 0)
+			continue;
+		fprintf(out, "%s %s %.0f", before, end->string, end->valuedouble);
+		before = "";
+	}
 	fputc('\n', out);
 	cJSON_ArrayForEach (warning, cJSON_GetObjectItemCaseSensitive(session, "warnings"))
 		if (cJSON_IsString(warning))

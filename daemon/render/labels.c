@@ -109,8 +109,12 @@ static int add(struct labels *l, const struct view_name *n, uint32_t *ret_label)
 
 static bool some_kernel_name(const struct profile *p)
 {
-	for (uint32_t i = 0; p->name_starts && i < p->frame_count; i++) {
-		if (p->frames[i].kind == FRAME_KERNEL && p->name_starts[i] < p->name_starts[i + 1])
+	for (uint32_t i = 0; i < p->frame_count; i++) {
+		const struct profile_frame *f = &p->frames[i];
+
+		if ((f->kind == FRAME_NAMED && f->module == NAMED_KERNEL) ||
+			(f->kind == FRAME_KERNEL && p->name_starts &&
+				p->name_starts[i] < p->name_starts[i + 1]))
 			return true;
 	}
 	return false;
@@ -188,6 +192,23 @@ static const char *unnamed_kernel(struct labels *l, uint64_t addr)
 	return arena_strdup(l->arena, text, (size_t)len);
 }
 
+static void known_name(const struct profile *p, const struct profile_frame *f, struct view_name *n)
+{
+	static const uint8_t kinds[NAMED_KINDS] = {
+		[NAMED_USER] = VIEW_USER,
+		[NAMED_KERNEL] = VIEW_KERNEL,
+		[NAMED_JIT] = VIEW_JIT,
+		[NAMED_INLINED] = VIEW_INLINED,
+	};
+
+	n->kind = kinds[f->module];
+	n->module = f->module == NAMED_KERNEL ? "[kernel]" : f->module == NAMED_JIT ? "[jit]" : "";
+	n->unnamed = false;
+	n->text = profile_text(p, (uint32_t)f->addr);
+	if (!n->text[0])
+		n->text = "[unknown]";
+}
+
 /* Kind, module and the text that stands for a missing name. -ENOMEM. */
 static int without_name(struct labels *l, const struct profile_frame *f, struct view_name *n)
 {
@@ -209,6 +230,7 @@ static int without_name(struct labels *l, const struct profile_frame *f, struct 
 		n->kind = VIEW_JIT;
 		n->module = n->text = "[jit]";
 		break;
+	case FRAME_NAMED: known_name(p, f, n); break;
 	default:
 		n->kind = VIEW_SPECIAL;
 		n->unnamed = false;

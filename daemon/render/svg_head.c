@@ -83,8 +83,10 @@ static void put_subtitle(const struct view *view, unsigned columns, struct buf *
 		buf_append_str(into, " every ");
 		text_number(into, m->period);
 	}
-	buf_append_str(into, " · ");
-	svg_time(into, covered_ns(view));
+	if (covered_ns(view)) {
+		buf_append_str(into, " · ");
+		svg_time(into, covered_ns(view));
+	}
 	put_start_time(view, into);
 	if (m->ended_wall_ns == 0)
 		buf_append_str(into, ", still running");

@@ -13,6 +13,7 @@
 #include "base/io.h"
 #include "base/map.h"
 #include "daemon/run/feed.h"
+#include "daemon/run/import_folded.h"
 #include "daemon/sample/perfdata.h"
 
 #define MODULES_MAX   4096
@@ -522,6 +523,11 @@ int import_file(
 	if (bytes == MAP_FAILED)
 		return fail(-errno, message);
 	(void)madvise(bytes, (size_t)st.st_size, MADV_SEQUENTIAL);
+	if (import_folded_is(bytes, (size_t)st.st_size)) {
+		e = import_folded(setup, bytes, (size_t)st.st_size, ret_session, message);
+		munmap(bytes, (size_t)st.st_size);
+		return e;
+	}
 	im->setup = setup;
 	im->bytes = bytes;
 	im->until_ns = time_mono_ns() + IMPORT_NS_MAX;

@@ -1,5 +1,6 @@
 /* A perf.data file through the same pipeline as a living process: one unwinder, address spaces,
- * modules and call tree for each import, all on the thread that calls. */
+ * modules and call tree for each import, all on the thread that calls. Folded stacks are told by
+ * their content: see import_folded.h. */
 #ifndef PFL_RUN_IMPORT_H
 #define PFL_RUN_IMPORT_H
 

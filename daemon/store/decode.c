@@ -196,7 +196,7 @@ static int get_tree(struct reading *r, struct profile *p)
 	for (uint32_t i = 0; i < p->frame_count; i++) {
 		uint32_t kind = get_u32(r);
 
-		r->bad |= kind > FRAME_SPECIAL;
+		r->bad |= kind >= FRAME_KINDS;
 		p->frames[i].kind = (uint8_t)kind;
 		p->frames[i].module = get_u32(r);
 		p->frames[i].addr = get_number(r);

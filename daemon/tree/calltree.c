@@ -273,19 +273,22 @@ static uint32_t find_stack(const struct calltree *t, uint64_t hash, uint32_t top
 	return INDEX_NONE;
 }
 
+int calltree_child(struct calltree *t, uint32_t node, uint32_t frame, uint32_t *ret_child)
+{
+	/* The root is none, and one that did not fit would make stacks look alike. */
+	if (frame <= TABLES_DROPPED_FRAME || frame >= t->tables.frame_count)
+		return -ENOSPC;
+	return child_of(t, node, frame, t->options.max_nodes, ret_child);
+}
+
 static int grow_stack(struct calltree *t, uint64_t hash, uint32_t top, const uint32_t *frames,
 	uint32_t count, uint32_t *ret_leaf)
 {
 	uint32_t node = top;
 	int r = index_room(&t->stack_index);
 
-	for (uint32_t i = 0; r == 0 && i < count; i++) {
-		/* The root is none, and one that did not fit would make stacks look alike. */
-		if (frames[i] <= TABLES_DROPPED_FRAME || frames[i] >= t->tables.frame_count)
-			r = -ENOSPC;
-		else
-			r = child_of(t, node, frames[i], t->options.max_nodes, &node);
-	}
+	for (uint32_t i = 0; r == 0 && i < count; i++)
+		r = calltree_child(t, node, frames[i], &node);
 	if (r < 0)
 		return r;
 	index_put(&t->stack_index, hash, node);
@@ -344,6 +347,31 @@ int calltree_add(struct calltree *t, uint32_t process, uint32_t thread, const ui
 		samplelog_add(&t->log, &e);
 	}
 	return r;
+}
+
+int calltree_top(struct calltree *t, uint32_t process, uint32_t *ret_node)
+{
+	struct process_place *place;
+	int r = process < t->tables.process_count ? node_of_process(t, process, &place) : -EINVAL;
+
+	if (r == 0)
+		*ret_node = place->node;
+	return r;
+}
+
+uint32_t calltree_dropped(struct calltree *t, uint32_t process)
+{
+	return dropped_node_of(t, process);
+}
+
+void calltree_book(
+	struct calltree *t, uint32_t node, unsigned event, uint64_t samples, uint64_t weight)
+{
+	t->weight[event][node] += weight;
+	t->samples[event][node] += samples;
+	t->sample_count += samples;
+	if (t->nodes[node].frame == TABLES_DROPPED_FRAME)
+		t->dropped += samples;
 }
 
 int calltree_limit(struct calltree *t, uint32_t max_nodes, uint32_t log_entries)

@@ -66,6 +66,18 @@ uint32_t calltree_special(struct calltree *t, const char *text);
 int calltree_add(struct calltree *t, uint32_t process, uint32_t thread, const uint32_t *frames,
 	uint32_t count, unsigned event, uint64_t weight, uint64_t t_ns, unsigned cpu);
 
+/* The same for whoever walks down by himself, as a reader of many stacks in their order does: the
+ * node of a process (-EINVAL: it is not there; -ENOMEM), and the child of a node with that frame
+ * (-ENOSPC: full, or the frame is "[dropped]"; -ENOMEM). calltree_dropped(): where what has no room
+ * goes. */
+int calltree_top(struct calltree *t, uint32_t process, uint32_t *ret_node);
+uint32_t calltree_dropped(struct calltree *t, uint32_t process);
+int calltree_child(struct calltree *t, uint32_t node, uint32_t frame, uint32_t *ret_child);
+/* Books samples of that weight in all on a node, and not in the log. What is on the node of a
+ * "[dropped]" counts as dropped. */
+void calltree_book(
+	struct calltree *t, uint32_t node, unsigned event, uint64_t samples, uint64_t weight);
+
 /* Other caps than it began with. What is in the tree stays; of the log, the newest. -ENOMEM: the
  * log is as it was. */
 int calltree_limit(struct calltree *t, uint32_t max_nodes, uint32_t log_entries);

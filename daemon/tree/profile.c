@@ -205,6 +205,7 @@ static bool frame_ok(const struct profile *p, const struct profile_frame *f)
 	case FRAME_USER: return f->module < p->module_count;
 	case FRAME_JIT: return f->module < p->process_count;
 	case FRAME_SPECIAL: return text_ok(p, f->addr);
+	case FRAME_NAMED: return f->module < NAMED_KINDS && f->addr && text_ok(p, f->addr);
 	default: return false;
 	}
 }

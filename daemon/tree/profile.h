@@ -23,11 +23,17 @@ enum frame_kind {
 	FRAME_KERNEL,  /* addr */
 	FRAME_JIT,     /* process code without a file: addr; module field = index into processes */
 	FRAME_SPECIAL, /* addr = text: "[truncated]", "[unknown]", "[kernel]" … */
+	FRAME_NAMED,   /* code that is known by its name alone: addr = text, not ""; module = enum
+			  named_kind */
+	FRAME_KINDS
 };
+
+enum named_kind { NAMED_USER, NAMED_KERNEL, NAMED_JIT, NAMED_INLINED, NAMED_KINDS };
 
 struct profile_frame {
 	uint64_t addr;
-	uint32_t module; /* index into modules for FRAME_USER; into processes for FRAME_JIT */
+	uint32_t module; /* index into modules for FRAME_USER; into processes for FRAME_JIT; see
+			    FRAME_NAMED */
 	uint8_t kind;
 	uint8_t pad[3];
 };

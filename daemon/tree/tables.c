@@ -264,6 +264,10 @@ uint32_t tables_frame(struct tables *t, enum frame_kind kind, uint32_t module, u
 			return TABLES_DROPPED_FRAME;
 		f.module = 0;
 		break;
+	case FRAME_NAMED:
+		if (module >= NAMED_KINDS || !addr || addr >= texts_bytes(t->texts))
+			return TABLES_DROPPED_FRAME;
+		break;
 	case FRAME_KERNEL: f.module = 0; break;
 	default: return TABLES_DROPPED_FRAME; /* the tree's own */
 	}

@@ -127,13 +127,14 @@ static void what_is_out_of_bounds_is_refused(void **state)
 {
 	struct sample_builder b;
 	AUTO(profile_unref_auto) struct profile *p = NULL;
-	uint32_t node, thread, jit;
+	uint32_t node, thread, jit, named;
 
 	sample_begin(&b, 2);
 	node = sample_chain(&b, sample_process(&b, 4, "x"), sample_module(&b, "/m"), "a;b");
 	thread = sample_thread(&b, 4, 0, "t");
 	sample_log(&b, node, thread, 1, 5, 6);
 	jit = sample_frame(&b, FRAME_JIT, 0, 1, NULL, 0);
+	named = sample_frame(&b, FRAME_NAMED, NAMED_KERNEL, sample_text(&b, "f"), NULL, 0);
 	p = sample_end(&b);
 
 	REFUSED(p, p->meta.name, p->text_bytes);
@@ -148,13 +149,16 @@ static void what_is_out_of_bounds_is_refused(void **state)
 	REFUSED(p, p->threads[0].comm, p->text_bytes);
 	REFUSED(p, p->threads[0].process, 1);
 	REFUSED(p, p->frames[p->nodes[node].frame].module, 1);
-	REFUSED(p, p->frames[p->nodes[node].frame].kind, FRAME_SPECIAL + 1);
+	REFUSED(p, p->frames[p->nodes[node].frame].kind, FRAME_KINDS);
 	REFUSED(p, p->frames[p->nodes[node].frame].kind, FRAME_ROOT);
 	REFUSED(p, p->frames[p->nodes[node].frame].kind, FRAME_PROCESS);
 	REFUSED(p, p->frames[p->nodes[1].frame].addr, 1);
 	REFUSED(p, p->frames[p->nodes[1].frame].kind, FRAME_KERNEL);
 	REFUSED(p, p->frames[0].kind, FRAME_KERNEL);
 	REFUSED(p, p->frames[jit].module, 1);
+	REFUSED(p, p->frames[named].module, NAMED_KINDS);
+	REFUSED(p, p->frames[named].addr, p->text_bytes);
+	REFUSED(p, p->frames[named].addr, 0);
 	REFUSED(p, p->nodes[node].parent, node);
 	REFUSED(p, p->nodes[node].frame, p->frame_count);
 	REFUSED(p, p->nodes, NULL);
