@@ -3,15 +3,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include "base/cleanup.h"
 
-#define READ_BYTES ((size_t)16 << 10)
+#define READ_BYTES   ((size_t)16 << 10)
+#define WITHIN_TRIES 1000
 
 static ssize_t read_retry(int fd, void *data, size_t len)
 {
@@ -82,6 +85,24 @@ int io_read_file(const char *path, size_t max_bytes, struct buf *into)
 	if (fd < 0)
 		return -errno;
 	return io_read_fd(fd, max_bytes, into);
+}
+
+int io_open_within(int dir, const char *path, uint64_t flags, uint64_t resolve, int *ret_fd)
+{
+	struct open_how how = {.flags = flags | O_CLOEXEC, .resolve = resolve};
+	long fd;
+
+	/* EAGAIN: somebody renamed or mounted anything on this machine while a ".." was followed,
+	 * so the kernel cannot vouch for the way. Asking again is what openat2(2) advises. */
+	for (int i = 0; i < WITHIN_TRIES; i++) {
+		fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
+		if (fd >= 0 || errno != EAGAIN)
+			break;
+	}
+	if (fd < 0)
+		return -errno;
+	*ret_fd = (int)fd;
+	return 0;
 }
 
 int io_write_all(int fd, const void *data, size_t len)

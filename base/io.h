@@ -11,6 +11,9 @@
  * After an error the bytes in the buffer are those that were there before. */
 int io_read_fd(int fd, size_t max_bytes, struct buf *into);
 int io_read_file(const char *path, size_t max_bytes, struct buf *into);
+/* openat2(2) with O_CLOEXEC that asks again for as long as renames elsewhere get in its way.
+ * resolve: RESOLVE_*. */
+int io_open_within(int dir, const char *path, uint64_t flags, uint64_t resolve, int *ret_fd);
 int io_write_all(int fd, const void *data, size_t len);
 /* Writes beside the file, fsyncs, renames over it and fsyncs the folder: a reader (or a power cut)
  * sees the old bytes or the new. mode is exact: the umask does not apply. */

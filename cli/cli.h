@@ -28,6 +28,7 @@ int cmd_dump(struct cli *cli, int argc, char **argv);
 int cmd_report(struct cli *cli, int argc, char **argv);
 int cmd_top(struct cli *cli, int argc, char **argv);
 int cmd_targets(struct cli *cli, int argc, char **argv);
+int cmd_perfmap(struct cli *cli, int argc, char **argv);
 int cmd_status(struct cli *cli, int argc, char **argv);
 int cmd_open(struct cli *cli, int argc, char **argv);
 

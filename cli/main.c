@@ -25,6 +25,7 @@ static const struct command commands[] = {
 		cmd_report},
 	{"top", "ID [-n N]", "the functions that used most", cmd_top},
 	{"targets", "[TEXT]", "what could be profiled, by CPU use", cmd_targets},
+	{"perfmap", "PID", "have a Java process write the names of its code", cmd_perfmap},
 	{"status", "", "what the daemon can do here, and what is missing", cmd_status},
 	{"open", "[ID]", "the page in the browser", cmd_open},
 	{"delete", "ID...", "stop and forget sessions", cmd_delete},

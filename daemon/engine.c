@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "daemon/attach/client.h"
 #include "daemon/broker/client.h"
 #include "daemon/http/server.h"
 #include "daemon/notify.h"
@@ -42,6 +43,7 @@ struct engine {
 	int broker_hangup;    /* a duplicate of the broker's socket, to see its end */
 	int signal_fd, notify_fd;
 	struct broker *broker;
+	struct attacher *attacher; /* NULL: none was started */
 	struct names *names;
 	struct store *store;
 	struct run *run;
@@ -120,6 +122,7 @@ static int open_http(struct engine *e)
 		.names = e->names,
 		.store = e->store,
 		.broker = e->broker,
+		.attacher = e->attacher,
 		.unix_fd = e->setup->has_unix ? ENGINE_FD_UNIX : -1,
 		.tcp_fd = e->setup->has_tcp ? ENGINE_FD_TCP : -1,
 		.token = e->setup->token,
@@ -144,6 +147,8 @@ static int build(struct engine *e)
 
 	if (r == 0)
 		r = step(broker_new(ENGINE_FD_BROKER, &e->broker), "broker");
+	if (r == 0 && e->setup->has_attacher)
+		r = step(attacher_new(ENGINE_FD_ATTACHER, &e->attacher), "attacher");
 	if (r == 0)
 		r = step(names_new(e->broker, e->config.names_cache_bytes, &e->names), "names");
 	if (r == 0)
@@ -164,6 +169,7 @@ static void tear_down(struct engine *e)
 	run_free(e->run);
 	store_free(e->store);
 	names_free(e->names);
+	attacher_free(e->attacher);
 	broker_free(e->broker);
 }
 

@@ -15,6 +15,7 @@ enum engine_fd {
 	ENGINE_FD_UNIX,
 	ENGINE_FD_TCP,
 	ENGINE_FD_NOTIFY,
+	ENGINE_FD_ATTACHER,
 	ENGINE_FD_LOCK, /* of the store's folder: held for as long as the engine lives */
 	ENGINE_FDS = ENGINE_FD_LOCK - ENGINE_FD_SETUP + 1,
 };
@@ -31,7 +32,7 @@ struct engine_setup {
 	char config_path[4096];               /* for messages */
 	char token[ENGINE_TOKEN_BYTES];
 	bool config_named; /* on the command line: then it has to be there */
-	bool has_unix, has_tcp, has_notify;
+	bool has_unix, has_tcp, has_notify, has_attacher;
 	bool own_socket; /* not handed down by a service manager: its file is ours to remove */
 	uid_t self_uid;  /* whoever started the daemon */
 	gid_t group;

@@ -44,7 +44,7 @@ struct start {
 	bool as_root;
 	uid_t self_uid; /* before any change */
 	int runtime_lock, state_lock, state_dir;
-	int unix_fd, tcp_fd, notify_fd;
+	int unix_fd, tcp_fd, notify_fd, attacher_fd;
 	bool own_socket;
 	char token[ENGINE_TOKEN_BYTES];
 	char engine_path[PATH_MAX], reader_path[PATH_MAX];
@@ -264,6 +264,7 @@ static int write_setup(const struct start *s, int *ret_fd)
 	setup.has_unix = s->unix_fd >= 0;
 	setup.has_tcp = s->tcp_fd >= 0;
 	setup.has_notify = s->notify_fd >= 0;
+	setup.has_attacher = s->attacher_fd >= 0;
 	setup.own_socket = s->own_socket;
 	setup.self_uid = s->self_uid;
 	setup.group = s->who.group;
@@ -290,7 +291,8 @@ static int start_engine(struct start *s, int sock, pid_t *ret_pid)
 		.program_fd = s->engine_fd,
 		.dir_fd = s->state_dir,
 		.argv = argv,
-		.fds = {setup, sock, s->unix_fd, s->tcp_fd, s->notify_fd, s->state_lock},
+		.fds = {setup, sock, s->unix_fd, s->tcp_fd, s->notify_fd, s->attacher_fd,
+			s->state_lock},
 		.fd_count = ENGINE_FDS,
 		.uid = s->who.uid,
 		.gid = s->who.gid,
@@ -302,7 +304,42 @@ static int start_engine(struct start *s, int sock, pid_t *ret_pid)
 	close_auto(&s->unix_fd);
 	close_auto(&s->tcp_fd);
 	close_auto(&s->notify_fd);
+	close_auto(&s->attacher_fd);
 	return r;
+}
+
+/* Of an own daemon alone: no more than what its user may do anyway, and to nobody else's processes.
+ * A daemon of the system would need rights for it that are worth more than all else it has. */
+static int start_attacher(struct start *s)
+{
+	static const char *const argv[] = {"profiled-attacher", NULL};
+	AUTO(close_auto) int program = -1, other = -1;
+	char path[PATH_MAX];
+	struct spawn attacher;
+	int pair[2], r;
+	pid_t pid;
+
+	if (s->as_root || caps_permitted() != 0)
+		return 0;
+	r = find_program("profiled-attacher", path, &program);
+	if (r < 0)
+		return r;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	s->attacher_fd = pair[0];
+	other = pair[1];
+	attacher = (struct spawn){
+		.path = path,
+		.program_fd = program,
+		.dir_fd = -1,
+		.argv = argv,
+		.fds = {other},
+		.fd_count = 1,
+		.uid = (uid_t)-1,
+		.gid = (gid_t)-1,
+		.death_signal = SIGKILL,
+	};
+	return spawn(&attacher, &pid);
 }
 
 static int open_signals(int *ret_fd)
@@ -404,6 +441,9 @@ static int run(struct start *s)
 		log_warning("NOTIFY_SOCKET: %s", strerror(-r));
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return fail(&message, "socketpair", -errno);
+	r = start_attacher(s);
+	if (r < 0)
+		return fail(&message, "profiled-attacher", r);
 	r = start_engine(s, pair[1], &engine_pid);
 	close(pair[1]);
 	if (r < 0)
@@ -430,6 +470,7 @@ int main(int argc, char **argv)
 		.unix_fd = -1,
 		.tcp_fd = -1,
 		.notify_fd = -1,
+		.attacher_fd = -1,
 		.engine_fd = -1,
 		.reader_fd = -1,
 	};

@@ -6,11 +6,13 @@
 #include <linux/perf_event.h>
 #include <linux/sched.h>
 #include <seccomp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include "base/cleanup.h"
 #include "daemon/broker/caps.h"
@@ -416,4 +418,37 @@ int sandbox_engine(bool log_refusals)
 	if (r < 0)
 		return r;
 	return SANITIZED ? load_short_filter(false) : load_engine_filter(log_refusals);
+}
+
+static int load_attacher_filter(void)
+{
+	static const int calls[] = {SCMP_SYS(connect), SCMP_SYS(getsockopt), SCMP_SYS(open),
+		SCMP_SYS(openat), SCMP_SYS(openat2), SCMP_SYS(pidfd_open), SCMP_SYS(setsockopt),
+		SCMP_SYS(unlinkat)};
+	static const struct group groups[] = {GROUP(plain), GROUP(calls)};
+	AUTO(filter_release) scmp_filter_ctx filter = NULL;
+	int r = new_filter(SCMP_ACT_ERRNO(EPERM), false, &filter);
+
+	if (r == 0)
+		r = allow(filter, groups, sizeof(groups) / sizeof(groups[0]));
+	if (r == 0)
+		r = allow_memory_without_code(filter);
+	if (r == 0)
+		r = seccomp_rule_add(
+			filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+	if (r == 0)
+		r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(pidfd_send_signal), 1,
+			SCMP_A1(SCMP_CMP_EQ, SIGQUIT));
+	return r < 0 ? r : seccomp_load(filter);
+}
+
+int sandbox_attacher(void)
+{
+	int r = caps_become((uid_t)-1, (gid_t)-1, 0, 0);
+
+	if (r < 0)
+		return r;
+	r = close_up();
+	/* What a sanitizer's run time needs is more than can be told from what must not be. */
+	return r < 0 || SANITIZED ? r : load_attacher_filter();
 }

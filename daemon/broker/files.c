@@ -23,7 +23,7 @@
  * or a fifo can have effects. */
 static int find_inside(int root, const char *path, uint64_t flags, int *ret_fd)
 {
-	return host_open_within(
+	return io_open_within(
 		root, path, O_PATH | flags, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS, ret_fd);
 }
 

@@ -15,8 +15,7 @@
 #include "base/io.h"
 #include "base/parse.h"
 
-#define MOUNTS_MAX   ((size_t)16 << 20)
-#define WITHIN_TRIES 1000
+#define MOUNTS_MAX ((size_t)16 << 20)
 
 static int open_or_errno(int dir, const char *path, int flags, int *ret_fd)
 {
@@ -28,27 +27,9 @@ static int open_or_errno(int dir, const char *path, int flags, int *ret_fd)
 	return 0;
 }
 
-int host_open_within(int dir, const char *path, uint64_t flags, uint64_t resolve, int *ret_fd)
-{
-	struct open_how how = {.flags = flags | O_CLOEXEC, .resolve = resolve};
-	long fd;
-
-	/* EAGAIN: somebody renamed or mounted anything on this machine while a ".." was followed,
-	 * so the kernel cannot vouch for the way. Asking again is what openat2(2) advises. */
-	for (int i = 0; i < WITHIN_TRIES; i++) {
-		fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
-		if (fd >= 0 || errno != EAGAIN)
-			break;
-	}
-	if (fd < 0)
-		return -errno;
-	*ret_fd = (int)fd;
-	return 0;
-}
-
 static int open_below(int dir, const char *path, uint64_t flags, int *ret_fd)
 {
-	return host_open_within(dir, path, flags,
+	return io_open_within(dir, path, flags,
 		RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS, ret_fd);
 }
 

@@ -5,10 +5,6 @@
 
 #include "daemon/broker/request.h"
 
-/* openat2(2) that asks again for as long as renames elsewhere get in its way. @resolve: RESOLVE_*.
- */
-int host_open_within(int dir, const char *path, uint64_t flags, uint64_t resolve, int *ret_fd);
-
 /* The folder /proc/PID, for *at calls below it. -ESRCH: there is none. */
 int host_proc_dir(pid_t pid, int *ret_fd);
 

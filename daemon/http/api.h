@@ -14,6 +14,7 @@ void api_session_delete(struct req *r);
 void api_profile(struct req *r);
 void api_flamegraph(struct req *r);
 void api_targets(struct req *r);
+void api_perfmap(struct req *r);
 void api_status(struct req *r);
 void api_healthz(struct req *r);
 void api_readyz(struct req *r);

@@ -1,6 +1,7 @@
-/* /v1/targets: what one could profile. */
+/* /v1/targets: what one could profile, and what it can be asked for. */
 #include "daemon/http/api.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,9 @@
 #include "daemon/http/answer.h"
 #include "daemon/http/ask.h"
 #include "daemon/http/http.h"
+#include "daemon/http/json_in.h"
 #include "daemon/http/json_out.h"
+#include "daemon/run/javamap.h"
 
 static const char *const kinds[] = {
 	[TARGET_CLASS_PROCESS] = "process",
@@ -19,6 +22,7 @@ static const char *const kinds[] = {
 };
 
 #define ANY_KIND 4
+#define PID_MAX  4194304
 
 /* The body that starts a session of it. */
 static void start_json(const struct target_info *t, struct buf *into)
@@ -86,6 +90,35 @@ void api_targets(struct req *r)
 	}
 	json_end(&body, ']');
 	json_u64(&body, "found", found);
+	json_end(&body, '}');
+	answer_json(r, 200, &body);
+}
+
+void api_perfmap(struct req *r)
+{
+	AUTO(buf_done) struct buf message = BUF_INIT;
+	AUTO(buf_done) struct buf body = BUF_INIT;
+	struct hotspot_map map = {0};
+	pid_t pid = r->id <= PID_MAX ? (pid_t)r->id : 0;
+	int error = RUN_NOT_FOUND;
+
+	if (json_in_nothing(r->body.data ? r->body.data : "", r->body.len, &message) < 0) {
+		problem(r, 400, "%s", message.data ? message.data : "The body cannot be read.");
+		return;
+	}
+	if (pid == 0)
+		buf_printf(&message, "there is no process %" PRIu64, r->id);
+	else
+		error = javamap_write(r->http->setup.broker, r->http->setup.attacher, &r->who, pid,
+			&map, &message);
+	if (error != RUN_OK) {
+		problem_of_run(r, error, &message);
+		return;
+	}
+	json_begin(&body, '{');
+	json_u64(&body, "pid", (uint64_t)pid);
+	json_u64(&body, "ns_pid", (uint64_t)map.ns_pid);
+	json_u64(&body, "map_bytes", map.map_bytes);
 	json_end(&body, '}');
 	answer_json(r, 200, &body);
 }

@@ -69,7 +69,7 @@ struct req {
 	struct uri uri;
 	enum method method;
 	const struct route *route;
-	uint64_t id; /* of the session in the path */
+	uint64_t id; /* the number in the path: of a session, or a pid */
 	bool id_bad; /* the path has something there that is no number */
 	struct caller who;
 	bool by_bearer; /* came with the token in Authorization, as no form of a page can */

@@ -23,6 +23,7 @@ static const struct route routes[] = {
 	{"/metrics", NULL, .answer = {[METHOD_GET] = api_metrics}},
 	{"/v1/status", "", .answer = {[METHOD_GET] = api_status}},
 	{"/v1/targets", "q sort kind limit", .answer = {[METHOD_GET] = api_targets}},
+	{"/v1/targets/{id}/perfmap", "", .answer = {[METHOD_POST] = api_perfmap}},
 	{"/v1/sessions", "",
 		.answer = {[METHOD_GET] = api_sessions_list, [METHOD_POST] = api_sessions_start}},
 	{"/v1/import", "name", .upload = true, .answer = {[METHOD_POST] = api_import}},
@@ -189,7 +190,7 @@ void route_run(struct req *r)
 {
 	if (r->id_bad)
 		problem(r, 404,
-			"There is no such session; the number of a session is a decimal number.");
+			"There is no such one; the number in this path is a decimal number.");
 	else
 		r->route->answer[r->method](r);
 }

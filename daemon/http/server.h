@@ -16,11 +16,12 @@ struct http_setup {
 	struct names *names;
 	struct store *store;
 	struct broker *broker;
-	int unix_fd;       /* listening; -1: none. Taken */
-	int tcp_fd;        /* listening; -1: none. Taken */
-	const char *token; /* for TCP: 64 hex digits */
-	uid_t self_uid;    /* whoever started the daemon: sees all, as root does */
-	gid_t group;       /* whose members see all; (gid_t)-1: none */
+	struct attacher *attacher; /* NULL: see javamap.h */
+	int unix_fd;               /* listening; -1: none. Taken */
+	int tcp_fd;                /* listening; -1: none. Taken */
+	const char *token;         /* for TCP: 64 hex digits */
+	uid_t self_uid;            /* whoever started the daemon: sees all, as root does */
+	gid_t group;               /* whose members see all; (gid_t)-1: none */
 };
 
 struct http;

@@ -6,6 +6,7 @@ import atexit
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -91,6 +92,28 @@ def compile_c(name, text, *flags, compiler="gcc"):
     out = os.path.join(TMP, name)
     subprocess.run([compiler, "-O2", "-g", "-w", source, "-o", out, *flags], check=True)
     return out
+
+
+def public_folder():
+    """One that any user can reach."""
+    folder = tempfile.mkdtemp(prefix="public.", dir=TMP)
+    path = folder
+    while path != "/":
+        if os.stat(path).st_uid == os.getuid():
+            os.chmod(path, os.stat(path).st_mode | 0o011)
+        path = os.path.dirname(path)
+    return folder
+
+
+def public_programs(*more):
+    """A copy of the programs that any user can run; the folder."""
+    folder = os.path.join(public_folder(), "bin")
+    os.mkdir(folder, 0o755)
+    for name in ("profiled", "profiled-engine", "profiled-reader", "profiled-attacher", "profilectl"):
+        shutil.copy(os.path.join(BUILD, name), folder)
+    for path in more:
+        shutil.copy(path, folder)
+    return folder
 
 
 # A program whose time is in work(), below middle(), below main().

@@ -11,6 +11,7 @@
 #include "base/io.h"
 #include "daemon/broker/client.h"
 #include "daemon/proc/procinfo.h"
+#include "daemon/run/javamap.h"
 #include "daemon/store/store.h"
 #include "daemon/symbol/names.h"
 #include "tests/unit/profile_samples.h"
@@ -207,6 +208,19 @@ unsigned run_events(struct run *r, struct run_event *ret, unsigned max)
 void run_get_stats(struct run *r, struct run_stats *ret_stats)
 {
 	*ret_stats = fake_run.stats;
+}
+
+int javamap_write(struct broker *b, struct attacher *a, const struct caller *who, pid_t pid,
+	struct hotspot_map *ret_map, struct buf *message)
+{
+	(void)b;
+	(void)a;
+	if (!who->all) {
+		buf_printf(message, "process %d belongs to another user", pid);
+		return RUN_FORBIDDEN;
+	}
+	*ret_map = (struct hotspot_map){.ns_pid = 1, .map_bytes = 4096};
+	return RUN_OK;
 }
 
 int targets_list(struct targets *t, const struct caller *who, const char *q, bool by_name,
