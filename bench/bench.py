@@ -3,12 +3,15 @@
 
   make bench                        all of it, about a quarter of an hour
   bench/bench.py --build DIR [--seconds S] [--rounds N] [--targets a,b] [--parts a,b]
+  bench/bench.py --build DIR --parts memory [--minutes M] [--rate HZ]
 
 For each target and round it attaches perf record and then profiled, both with the same rate and the same copied
 stack, or both with frame pointers, and divides the CPU time that each used by the samples that it kept. To a picture
 is: until the SVG is there, for perf until perf script --no-inline has written what a picture would be made of (the
 collapsing and drawing after that is not counted). The part import takes one recording of perf to an SVG by profilectl
-report, and to folded stacks by perf script and awk. All figures are medians of the rounds; the last column is ours /
+report, and to folded stacks by perf script and awk. The part memory, which "all of it" leaves out, watches the whole
+machine for some minutes while clang builds this project's sources again and again, and says each half a minute what the
+three processes have; there is no perf beside it. All other figures are medians of the rounds; the last column is ours /
 perf's. The machine may be noisy: quote the ratios.
 """
 import argparse
@@ -28,6 +31,7 @@ import time
 
 HZ = 997
 STACK = 16384
+FREE = "sessions.cpu_percent=100"  # no budget that would lower the rate
 
 
 class UnixHTTP(http.client.HTTPConnection):
@@ -42,12 +46,12 @@ class UnixHTTP(http.client.HTTPConnection):
 
 
 class Daemon:
-    def __init__(self, build, folder):
+    def __init__(self, build, folder, *settings):
         self.run = os.path.join(folder, "run")
         self.sock = os.path.join(self.run, "profiled.sock")
         self.process = subprocess.Popen(
             [os.path.join(build, "profiled"), "--runtime-dir", self.run, "--state-dir", os.path.join(folder, "state"),
-             "--listen", "off", "--log-level", "warning", "--set", "sessions.cpu_percent=100"])
+             "--listen", "off", "--log-level", "warning", *[a for s in settings for a in ("--set", s)]])
         for _ in range(100):
             try:
                 self.call("GET", "/readyz", plain=True)
@@ -358,7 +362,7 @@ def collapse_with_perf(data, out):
 def report_with_us(args, data, folder):
     """The SVG by profilectl report, of a daemon that has seen nothing before."""
     with tempfile.TemporaryDirectory(dir=folder) as fresh:
-        daemon = Daemon(args.build, fresh)
+        daemon = Daemon(args.build, fresh, FREE)
         try:
             before, ours, begin = children_cpu(), daemon.cpu_ns(), time.monotonic()
             out = subprocess.run([os.path.join(args.build, "profilectl"), "--socket", daemon.sock, "report", data, "-o",
@@ -390,6 +394,83 @@ def bench_import(args, daemon, folder):
             os.unlink(data)
 
 
+KINDS = (  # of mappings, by their names in smaps
+    ("own heap", re.compile(r"^(\[heap\]|\[anon.*\]|\[stack\]|)$")),
+    ("rings", re.compile(r"^anon_inode:\[perf_event\]")),
+    ("memory files", re.compile(r"^/(memfd:|dev/zero)")),
+    ("unwind rules", re.compile(r"\.rules$")),
+    ("other files", re.compile(r"")),
+)
+
+
+def memory_by_kind(pid):
+    """PSS in KiB; rings, which the kernel has and smaps does not count, by their size."""
+    kinds = dict.fromkeys((name for name, _ in KINDS), 0)
+    with open("/proc/%d/smaps" % pid) as f:
+        for line in f:
+            head = re.match(r"([0-9a-f]+)-([0-9a-f]+) \S+ \S+ \S+ \S+\s*(.*)", line)
+            if head:
+                kind = next(name for name, pattern in KINDS if pattern.search(head.group(3)))
+                if kind == "rings":
+                    kinds[kind] += (int(head.group(2), 16) - int(head.group(1), 16)) // 1024
+            elif line.startswith("Pss:") and kind != "rings":
+                kinds[kind] += int(line.split()[1])
+    return kinds
+
+
+def build_for_ever(folder):
+    """clang, make and shells, two at a time, as long as they are let."""
+    source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    files = sorted(os.path.join(d, f) for top in ("base", "cli", "daemon") for d, _, names in os.walk(os.path.join(source, top))
+                   for f in names if f.endswith(".c"))
+    with open(os.path.join(folder, "Makefile"), "w") as f:
+        f.write("all: " + " ".join("%d.o" % i for i in range(len(files))) + "\n")
+        for i, file in enumerate(files):
+            f.write("%d.o: %s\n\t@clang -w -O2 -g -D_GNU_SOURCE -I%s -I. -c $< -o $@\n" % (i, file, source))
+    with open(os.path.join(folder, "config.h"), "w") as f:
+        f.write('#define PACKAGE_VERSION "0"\n')
+    return subprocess.Popen(["sh", "-c", "while :; do make -s -k -j2; rm -f *.o; done"], cwd=folder, start_new_session=True,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=lambda: os.nice(10))
+
+
+def bench_memory(args, folder):
+    """PSS of the three processes, minute by minute, as the daemon is set up by default."""
+    work = os.path.join(folder, "work")
+    os.mkdir(work)
+    daemon = Daemon(args.build, folder)
+    builds = None
+    try:
+        time.sleep(2)
+        begin, cpu = time.monotonic(), daemon.cpu_ns()
+        time.sleep(10)
+        print("idle: %.1f MiB, %.3f %% of one core" % (daemon.memory()[0], (daemon.cpu_ns() - cpu) / (time.monotonic() - begin) / 1e7))
+        builds = build_for_ever(work)
+        session = daemon.call("POST", "/v1/sessions", {"all": True, "frequency_hz": args.rate})
+        path = "/v1/sessions/%d" % session["id"]
+        print("  %6s %8s %8s %8s  %s" % ("s", "broker", "engine", "reader", "all of it, MiB, by kind"))
+        begin, cpu = time.monotonic(), daemon.cpu_ns()
+        for at in range(30, int(args.minutes * 60) + 1, 30):
+            time.sleep(max(0, begin + at - time.monotonic()))
+            daemon.call("GET", path + "/flamegraph.svg", plain=True)
+            status = json.loads(daemon.call("GET", "/v1/status", plain=True))["processes"]
+            kinds = {p["role"]: memory_by_kind(p["pid"]) for p in status}
+            sums = {name: sum(k[name] for k in kinds.values()) / 1024 for name, _ in KINDS}
+            print("  %6d %8.1f %8.1f %8.1f  %.1f: %s" % (
+                at, *(sum(kinds.get(role, {}).values()) / 1024 for role in ("broker", "engine", "reader")),
+                sum(sums.values()), ", ".join("%s %.1f" % x for x in sums.items())))
+            sys.stdout.flush()
+        s = daemon.call("GET", path)
+        print("whole machine for %g min at %d Hz (now %d) while clang builds: %d samples, %d lost, %.2f %% of one core" % (
+            args.minutes, args.rate, s["frequency_hz"], s["ledger"]["samples"], s["ledger"]["lost"],
+            (daemon.cpu_ns() - cpu) / (time.monotonic() - begin) / 1e7))
+        for line in s["warnings"]:
+            print("  " + line)
+    finally:
+        if builds:
+            end_group(builds)
+        daemon.stop()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default=".")
@@ -397,12 +478,18 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--targets", default="clang,python3,node,threads")
     parser.add_argument("--parts", default="dwarf,fp,stress,host,slowdown,import")
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--rate", type=int, default=99)
     args = parser.parse_args()
     args.build = os.path.abspath(args.build)
+    if args.parts == "memory":
+        with tempfile.TemporaryDirectory() as folder:
+            bench_memory(args, folder)
+        return
     if not shutil.which("perf"):
         raise SystemExit("bench: perf is not there: install linux-perf")
     with tempfile.TemporaryDirectory() as folder:
-        daemon = Daemon(args.build, folder)
+        daemon = Daemon(args.build, folder, FREE)
         try:
             print("%d Hz, %d bytes of stack copied, %g s a run, medians of %d" % (HZ, STACK, args.seconds, args.rounds))
             print("  %-34s %10s %10s   %6s" % ("", "profiled", "perf", "ratio"))

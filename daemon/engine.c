@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/heap.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "daemon/attach/client.h"
@@ -394,6 +395,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	prctl(PR_SET_NAME, "profiled-engine");
+	heap_setup();
 	umask(077);
 	keep_from_exec();
 	e.config = setup.config;

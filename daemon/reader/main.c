@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "daemon/reader/request.h"
@@ -79,6 +80,7 @@ int main(int argc, char **argv)
 	int r;
 
 	log_init("reader", LOG_LEVEL_INFO);
+	heap_setup();
 	if (parse_options(argc, argv, &o) < 0)
 		return usage();
 	if (!has_socket())

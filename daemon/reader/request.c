@@ -7,6 +7,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 #include "base/cleanup.h"
+#include "base/heap.h"
 #include "base/io.h"
 #include "daemon/reader/answer.h"
 #include "daemon/reader/cfitable.h"
@@ -553,6 +554,7 @@ static int serve_one(int sock, unsigned cpu_seconds)
 	n = io_send_fds(sock, &reply.head, sizeof(reply.head), &reply.fd, reply.fd >= 0);
 	if (reply.fd >= 0)
 		close(reply.fd);
+	heap_trim(); /* the next one may be a long time off */
 	return n < 0 ? (int)n : 0;
 }
 

@@ -13,12 +13,25 @@ static void count(unsigned *seconds, bool again)
 
 static bool grow(struct copysize *c)
 {
-	uint32_t twice = 2 * c->bytes;
+	uint32_t twice = 2 * c->bytes, most = c->most ? c->most : STACK_BYTES_MAX;
 
 	c->bad_s = 0;
-	if (c->bytes == STACK_BYTES_MAX)
+	if (c->bytes >= most)
 		return false;
-	c->bytes = twice > STACK_BYTES_MAX ? STACK_BYTES_MAX : twice;
+	c->bytes = twice > most ? most : twice;
+	return true;
+}
+
+bool copysize_limit(struct copysize *c, uint32_t most)
+{
+	bool lower = most && (c->bytes > most || c->deep);
+
+	c->most = most;
+	if (!lower)
+		return false;
+	if (c->bytes > most)
+		c->bytes = most;
+	c->deep = false;
 	return true;
 }
 
@@ -29,7 +42,7 @@ bool copysize_next(struct copysize *c, const struct copysize_look *look)
 	count(&c->bad_s, look->left * 20 > look->samples);
 	count(&c->calm_s, look->cut == 0);
 	count(&c->shallow_s, look->cut == 0 && look->shallow * 100 >= look->samples * 99);
-	if (!c->deep && look->cut * 50 > look->samples) {
+	if (!c->most && !c->deep && look->cut * 50 > look->samples) {
 		c->deep = true;
 		return true;
 	}

@@ -11,6 +11,7 @@
 struct copysize {
 	uint32_t bytes; /* at most STACK_BYTES_MAX */
 	bool deep;
+	uint32_t most; /* bytes that a budget leaves, without deep samples; 0: no limit */
 	unsigned bad_s, calm_s, shallow_s; /* so many looks in a row, see copysize.c */
 };
 
@@ -24,5 +25,8 @@ struct copysize_look {
 
 /* A look each second. True: bytes or deep have changed. */
 bool copysize_next(struct copysize *c, const struct copysize_look *look);
+/* Another limit from now on; 0: none any more, and it grows again where that is called for. True:
+ * bytes or deep have changed. */
+bool copysize_limit(struct copysize *c, uint32_t most);
 
 #endif

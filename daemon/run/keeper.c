@@ -6,19 +6,20 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/heap.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "daemon/run/naming.h"
 
-#define JIT_REFRESH_S 2
-#define FINALS_IN_MEMORY \
-	16 /* ended profiles kept with their modules, for lines and inline frames */
-#define BATCH 64
+#define TICK_S 2
+/* Ended profiles kept with their modules, for lines and inline frames: so many, and of the memory
+ * that all may have such a part. */
+#define FINALS_IN_MEMORY 16
+#define FINALS_PART      8
 
 struct keeper {
-	struct names *names;
-	struct store *store;
+	struct keeper_setup setup;
 	struct sampler *sampler;
 	pthread_t thread;
 	bool lives, stopping, woken;
@@ -29,35 +30,37 @@ struct keeper {
 
 /* ---- what the sampler thread does for us ---- */
 
+/* The next one after id, so that there is one copy at a time. */
 struct pick {
 	bool running; /* these too */
-	uint64_t ids[BATCH];
-	struct profile *profiles[BATCH];
-	bool ended[BATCH];
-	unsigned count;
+	uint64_t id;
+	struct profile *profile; /* NULL: no more */
+	bool ended;
 };
 
-static void pick_unsaved(struct sampler *s, void *arg)
+static void pick_next(struct sampler *s, void *arg)
 {
 	struct pick *p = arg;
-	struct session **all;
+	struct session **all, *next = NULL;
 	unsigned count;
 
 	all = sampler_sessions(s, &count);
-	for (unsigned i = 0; i < count && p->count < BATCH; i++) {
+	for (unsigned i = 0; i < count; i++) {
 		struct session *x = all[i];
-		struct profile *profile = NULL;
+		bool wanted = x->state == SESSION_RUNNING ? p->running : !x->stored && x->final;
 
-		if (x->state == SESSION_RUNNING && p->running)
-			(void)session_snapshot(x, true, &profile);
-		else if (x->state != SESSION_RUNNING && !x->stored && x->final)
-			profile = profile_ref(x->final);
-		if (!profile)
-			continue;
-		p->ended[p->count] = x->state != SESSION_RUNNING;
-		p->ids[p->count] = x->id;
-		p->profiles[p->count++] = profile;
+		if (wanted && x->id > p->id && (!next || x->id < next->id))
+			next = x;
 	}
+	p->profile = NULL;
+	if (!next)
+		return;
+	p->id = next->id;
+	p->ended = next->state != SESSION_RUNNING;
+	if (p->ended)
+		p->profile = profile_ref(next->final);
+	else
+		(void)session_snapshot(next, true, &p->profile);
 }
 
 struct mark {
@@ -68,12 +71,15 @@ struct mark {
 
 static void forget_old_finals(struct sampler *s)
 {
+	size_t most = ((size_t)sampler_env(s)->config->memory_mib << 20) / FINALS_PART, bytes = 0;
 	struct session **all;
 	unsigned count, kept = 0;
 
 	all = sampler_sessions(s, &count);
 	for (unsigned i = count; i-- > 0;)
-		if (all[i]->final && all[i]->stored && ++kept > FINALS_IN_MEMORY) {
+		if (all[i]->final && all[i]->stored &&
+			((bytes += profile_bytes(all[i]->final)) > most ||
+				++kept > FINALS_IN_MEMORY)) {
 			profile_unref(all[i]->final);
 			all[i]->final = NULL;
 		}
@@ -137,14 +143,14 @@ static void list_jit(struct sampler *s, void *arg)
 
 /* ---- our own ---- */
 
-static bool save(struct keeper *k, uint64_t id, const struct profile *raw, bool ended)
+static bool save_take(struct keeper *k, uint64_t id, struct profile *raw, bool ended)
 {
 	AUTO(profile_unref_auto) struct profile *named = NULL;
 	struct mark mark = {.id = id, .ended = ended};
-	int r = naming_apply(k->names, raw, NAMES_PLAIN, &named);
+	int r = naming_apply_take(k->setup.names, raw, NAMES_PLAIN, &named);
 
 	if (r == 0)
-		r = store_put(k->store, named);
+		r = store_put(k->setup.store, named);
 	if (r < 0) {
 		log_warning("session %llu could not be written to the state directory, it stays in "
 			    "memory: %s",
@@ -154,7 +160,7 @@ static bool save(struct keeper *k, uint64_t id, const struct profile *raw, bool 
 	mark.named = &named->ledger;
 	sampler_call(k->sampler, mark_stored, &mark);
 	if (mark.gone)
-		(void)store_delete(k->store, id); /* deleted while we wrote */
+		(void)store_delete(k->setup.store, id); /* deleted while we wrote */
 	return true;
 }
 
@@ -167,31 +173,29 @@ static void expire(struct keeper *k)
 {
 	struct map *there;
 
-	store_expire(k->store);
+	store_expire(k->setup.store);
 	if (map_new(64, &there) < 0)
 		return;
-	if (store_list(k->store, note_id, there) == 0)
+	if (store_list(k->setup.store, note_id, there) == 0)
 		sampler_call(k->sampler, forget_expired, there);
 	map_free(there);
 }
 
-/* One pass; running: running sessions too. */
-static void save_all(struct keeper *k, bool running)
+/* One pass; running: running sessions too. True: there were some. */
+static bool save_all(struct keeper *k, bool running)
 {
-	struct pick *p = calloc(1, sizeof(*p));
+	struct pick p = {.running = running};
 	bool some = false;
 
-	if (!p)
-		return;
-	p->running = running;
-	sampler_call(k->sampler, pick_unsaved, p);
-	for (unsigned i = 0; i < p->count; i++) {
-		some |= save(k, p->ids[i], p->profiles[i], p->ended[i]);
-		profile_unref(p->profiles[i]);
+	for (;;) {
+		sampler_call(k->sampler, pick_next, &p);
+		if (!p.profile)
+			break;
+		some |= save_take(k, p.id, p.profile, p.ended);
 	}
-	free(p);
 	if (some)
 		expire(k);
+	return some;
 }
 
 static void refresh_jit(struct keeper *k)
@@ -202,7 +206,7 @@ static void refresh_jit(struct keeper *k)
 		return;
 	sampler_call(k->sampler, list_jit, l);
 	for (unsigned i = 0; i < l->count; i++)
-		names_jit_refresh(k->names, l->at[i].pid, l->at[i].start_ticks);
+		names_jit_refresh(k->setup.names, l->at[i].pid, l->at[i].start_ticks);
 	free(l);
 }
 
@@ -212,7 +216,7 @@ static bool wait_for_work(struct keeper *k)
 	bool woken;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += JIT_REFRESH_S;
+	until.tv_sec += TICK_S;
 	pthread_mutex_lock(&k->lock);
 	while (!k->woken && !k->stopping)
 		if (pthread_cond_timedwait(&k->wake, &k->lock, &until) == ETIMEDOUT)
@@ -241,7 +245,7 @@ static void *keeper_main(void *arg)
 	struct keeper *k = arg;
 
 	for (;;) {
-		bool woken = wait_for_work(k), stop, due;
+		bool woken = wait_for_work(k), stop, due, left_over;
 		uint64_t now = time_mono_ns();
 
 		pthread_mutex_lock(&k->lock);
@@ -253,20 +257,22 @@ static void *keeper_main(void *arg)
 		due = now - k->saved_running_ns >= save_interval_ns(k);
 		if (due)
 			k->saved_running_ns = now;
+		left_over = k->setup.tidy(k->setup.arg);
 		if (woken || due)
-			save_all(k, due);
+			left_over |= save_all(k, due);
+		if (left_over)
+			heap_trim();
 	}
 }
 
-int keeper_new(struct names *names, struct store *store, struct keeper **ret_keeper)
+int keeper_new(const struct keeper_setup *setup, struct keeper **ret_keeper)
 {
 	struct keeper *k = calloc(1, sizeof(*k));
 	pthread_condattr_t attr;
 
 	if (!k)
 		return -ENOMEM;
-	k->names = names;
-	k->store = store;
+	k->setup = *setup;
 	pthread_mutex_init(&k->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -349,13 +349,17 @@ void naming_keep_jit(struct names *names, const struct profile *raw)
 	}
 }
 
-int naming_apply(struct names *names, const struct profile *raw, enum names_want want,
-	struct profile **ret_named)
+int naming_apply_take(
+	struct names *names, struct profile *raw, enum names_want want, struct profile **ret_named)
 {
-	AUTO(profile_unref_auto) struct profile *p = NULL;
+	AUTO(profile_unref_auto) struct profile *own = raw, *p = NULL;
 	struct work w = {.names = names, .want = want};
-	int r = profile_copy(raw, retain_module, &p);
+	int r = 0;
 
+	if (profile_is_shared(raw))
+		r = profile_copy(raw, retain_module, &p);
+	else
+		p = MOVE(own);
 	if (r < 0)
 		return r;
 	p->ledger.frames_unnamed = 0;

@@ -19,7 +19,8 @@
 #define DUMP_SLOTS 16
 #define DUMP_AGE_NS \
 	250000000ull /* askers within this time share one snapshot of a running session */
-#define TABLES_DIR       "unwind" /* below the state directory, where we are */
+#define DUMP_KEPT_NS     10000000000ull /* somebody who looks at an ended one asks again and again */
+#define TABLES_DIR       "unwind"       /* below the state directory, where we are */
 #define TABLES_BYTES_MAX (256ull << 20)
 #define HOST_AGE_NS      5000000000ull
 
@@ -29,7 +30,7 @@ struct dump_slot {
 	pthread_mutex_t lock;
 	uint64_t id;
 	bool with_log, inlines, ended;
-	uint64_t made_ns;
+	uint64_t made_ns, used_ns;
 	struct profile *profile;
 };
 
@@ -370,6 +371,28 @@ static void drop_dump(struct dump_slot *d)
 	d->profile = NULL;
 }
 
+/* On the keeper's thread. One that is being made is in use. */
+static bool tidy_dumps(void *arg)
+{
+	struct run *r = arg;
+	bool some = false;
+
+	for (unsigned i = 0; i < DUMP_SLOTS; i++) {
+		struct dump_slot *d = &r->dumps[i];
+		uint64_t kept_ns;
+
+		if (pthread_mutex_trylock(&d->lock) != 0)
+			continue;
+		kept_ns = d->ended ? DUMP_KEPT_NS : DUMP_AGE_NS;
+		if (d->profile && time_mono_ns() - d->used_ns > kept_ns) {
+			drop_dump(d);
+			some = true;
+		}
+		pthread_mutex_unlock(&d->lock);
+	}
+	return some;
+}
+
 int run_delete(struct run *r, const struct caller *who, uint64_t id, struct buf *message)
 {
 	struct request q = {.run = r, .who = who, .id = id, .message = message};
@@ -404,7 +427,8 @@ static int name_or_load(
 	if (q->from_store)
 		e = store_get(r->store, q->id, ret);
 	else
-		e = naming_apply(r->names, q->raw, inlines ? NAMES_INLINES : NAMES_PLAIN, ret);
+		e = naming_apply_take(
+			r->names, MOVE(q->raw), inlines ? NAMES_INLINES : NAMES_PLAIN, ret);
 	if (e == 0)
 		return RUN_OK;
 	buf_printf(message, "the profile of session %llu cannot be %s: %s",
@@ -439,7 +463,6 @@ static int make_dump(struct run *r, struct dump_slot *d, struct request *q, bool
 	if (q->error != RUN_OK)
 		return q->error;
 	e = name_or_load(r, q, inlines, &p, q->message);
-	profile_unref(q->raw);
 	if (e != RUN_OK)
 		return e;
 	if (!q->from_store)
@@ -471,8 +494,10 @@ int run_profile(struct run *r, const struct caller *who, uint64_t id, bool with_
 		return see.error;
 	pthread_mutex_lock(&d->lock);
 	e = dump_serves(d, id, with_log, inlines) ? RUN_OK : make_dump(r, d, &q, inlines);
-	if (e == RUN_OK)
+	if (e == RUN_OK) {
+		d->used_ns = time_mono_ns();
 		*ret_profile = profile_ref(d->profile);
+	}
 	pthread_mutex_unlock(&d->lock);
 	return e;
 }
@@ -591,7 +616,10 @@ int run_new(const struct config *config, struct broker *broker, struct names *na
 		pthread_mutex_init(&r->dumps[i].lock, NULL);
 	host_probe(broker, &r->host);
 	r->host_ns = time_mono_ns();
-	e = keeper_new(names, store, &r->keeper);
+	e = keeper_new(
+		&(struct keeper_setup){
+			.names = names, .store = store, .tidy = tidy_dumps, .arg = r},
+		&r->keeper);
 	if (e < 0)
 		return e;
 	e = unwindtables_new(names, &files, &r->tables);

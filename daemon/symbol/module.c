@@ -53,6 +53,13 @@ void module_set_table(struct module *m, struct cfi_table *table)
 	atomic_store_explicit(&((struct counted_module *)m)->table, table, memory_order_release);
 }
 
+void module_let_go_of_pages(const struct module *m)
+{
+	/* The vdso's is a copy without a file. */
+	if (m->image && !m->is_vdso)
+		(void)madvise((void *)(uintptr_t)m->image, m->image_bytes, MADV_DONTNEED);
+}
+
 static void table_free(struct cfi_table *t)
 {
 	if (!t)

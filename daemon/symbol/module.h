@@ -52,6 +52,8 @@ const struct cfi_table *module_table(const struct module *m);
 bool module_claim_table(struct module *m);
 /* Takes the table (from malloc) and its mapping. Once, by whoever claimed it. */
 void module_set_table(struct module *m, struct cfi_table *table);
+/* What was read of the file is left to the page cache; it comes back when it is read again. */
+void module_let_go_of_pages(const struct module *m);
 /* False when the caller's reference is the only one; only a hint unless nobody else can take one.
  */
 bool module_is_shared(const struct module *m);

@@ -23,6 +23,27 @@ struct profile *profile_ref(struct profile *p)
 	return p;
 }
 
+bool profile_is_shared(const struct profile *p)
+{
+	/* Whoever let go before is done with it: pairs with the release there. */
+	return __atomic_load_n(&p->refs, __ATOMIC_ACQUIRE) > 1;
+}
+
+size_t profile_bytes(const struct profile *p)
+{
+	size_t bytes = sizeof(*p) + p->text_bytes, names = 0;
+
+	if (p->name_starts)
+		names = p->name_starts[p->frame_count];
+	bytes += p->module_count * sizeof(*p->modules);
+	bytes += p->process_count * sizeof(*p->processes) + p->thread_count * sizeof(*p->threads);
+	bytes += p->frame_count * (sizeof(*p->frames) + sizeof(*p->name_starts));
+	bytes += p->node_count * sizeof(*p->nodes);
+	bytes += (size_t)p->event_count * p->node_count * 2 * sizeof(uint64_t);
+	bytes += p->log_count * sizeof(*p->log) + names * sizeof(*p->name_frames);
+	return bytes;
+}
+
 static void release_handles(struct profile *p)
 {
 	if (!p->release_handle || !p->modules)

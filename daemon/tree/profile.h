@@ -166,6 +166,10 @@ struct profile_name {
 int profile_new(struct profile **ret_profile);
 struct profile *profile_ref(struct profile *p);
 void profile_unref(struct profile *p);
+/* Somebody else holds it too. */
+bool profile_is_shared(const struct profile *p);
+/* Of memory, modules aside. */
+size_t profile_bytes(const struct profile *p);
 AUTO_FREE_FN(struct profile, profile_unref)
 /* A string of the profile; "" when off is out of bounds. */
 const char *profile_text(const struct profile *p, uint32_t off);

@@ -86,9 +86,29 @@ static void too_few_samples_tell_nothing(void **state)
 	assert_int_equal(looks_until_change(&c, &few), 0);
 }
 
+static void a_limit_holds_until_it_is_lifted(void **state)
+{
+	struct copysize c = {.bytes = 32768, .deep = true};
+
+	assert_true(copysize_limit(&c, 8192));
+	assert_int_equal(c.bytes, 8192);
+	assert_false(c.deep);
+	assert_int_equal(looks_until_change(&c, &failing), 0);
+	assert_false(copysize_limit(&c, 16384));
+	assert_int_equal(looks_until_change(&c, &failing), 2);
+	assert_int_equal(c.bytes, 16384);
+	assert_int_equal(looks_until_change(&c, &failing), 0);
+	assert_false(copysize_limit(&c, 0));
+	assert_int_equal(looks_until_change(&c, &failing), 1);
+	assert_true(c.deep);
+	assert_int_equal(looks_until_change(&c, &failing), 1);
+	assert_int_equal(c.bytes, 32768);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_limit_holds_until_it_is_lifted),
 		cmocka_unit_test(stacks_left_cut_make_it_grow),
 		cmocka_unit_test(one_bad_second_is_none),
 		cmocka_unit_test(tails_that_help_leave_it),

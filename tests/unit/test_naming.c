@@ -174,7 +174,7 @@ static void each_kind_is_asked_where_it_belongs(void **state)
 {
 	struct profile *p;
 
-	assert_int_equal(naming_apply(NULL, raw, NAMES_PLAIN, &p), 0);
+	assert_int_equal(naming_apply_take(NULL, profile_ref(raw), NAMES_PLAIN, &p), 0);
 	assert_string_equal(name_of(p, 1, 0), "m10");
 	assert_string_equal(name_of(p, 3, 0), "m10");
 	assert_string_equal(name_of(p, 2, 0), "k20");
@@ -189,7 +189,7 @@ static void frames_without_a_name_are_counted(void **state)
 {
 	struct profile *p;
 
-	assert_int_equal(naming_apply(NULL, raw, NAMES_PLAIN, &p), 0);
+	assert_int_equal(naming_apply_take(NULL, profile_ref(raw), NAMES_PLAIN, &p), 0);
 	assert_int_equal(names_at(p, 5), 0);
 	assert_int_equal(names_at(p, 7), 0);
 	assert_int_equal(p->ledger.frames_unnamed, 2);
@@ -202,7 +202,7 @@ static void sources_are_counted(void **state)
 {
 	struct profile *p;
 
-	assert_int_equal(naming_apply(NULL, raw, NAMES_PLAIN, &p), 0);
+	assert_int_equal(naming_apply_take(NULL, profile_ref(raw), NAMES_PLAIN, &p), 0);
 	assert_int_equal(p->ledger.names_from[LEDGER_FROM_SYMTAB], 2);
 	assert_int_equal(p->ledger.names_from[LEDGER_FROM_KALLSYMS], 1);
 	assert_int_equal(p->ledger.names_from[LEDGER_FROM_PERF_MAP], 1);
@@ -217,7 +217,7 @@ static void unnamed_functions_are_one_frame(void **state)
 
 	raw->frames[1].addr = 710;
 	raw->frames[3].addr = 720;
-	assert_int_equal(naming_apply(NULL, raw, NAMES_PLAIN, &p), 0);
+	assert_int_equal(naming_apply_take(NULL, profile_ref(raw), NAMES_PLAIN, &p), 0);
 	assert_int_equal(names_at(p, 1), 0);
 	assert_int_equal(names_at(p, 3), 0);
 	assert_int_equal(p->frames[1].addr, 700);
@@ -232,7 +232,7 @@ static void same_name_is_kept_once(void **state)
 {
 	struct profile *p;
 
-	assert_int_equal(naming_apply(NULL, raw, NAMES_PLAIN, &p), 0);
+	assert_int_equal(naming_apply_take(NULL, profile_ref(raw), NAMES_PLAIN, &p), 0);
 	assert_int_equal(
 		p->name_frames[p->name_starts[1]].name, p->name_frames[p->name_starts[3]].name);
 	profile_unref(p);
@@ -242,7 +242,7 @@ static void inline_frames_come_innermost_first(void **state)
 {
 	struct profile *p;
 
-	assert_int_equal(naming_apply(NULL, raw, NAMES_INLINES, &p), 0);
+	assert_int_equal(naming_apply_take(NULL, profile_ref(raw), NAMES_INLINES, &p), 0);
 	assert_int_equal(names_at(p, 1), 2);
 	assert_string_equal(name_of(p, 1, 0), "in105");
 	assert_string_equal(name_of(p, 1, 1), "m10");
@@ -257,7 +257,7 @@ static void unreadable_module_leaves_the_rest_named(void **state)
 	struct profile *p;
 
 	module_error = -EIO;
-	assert_int_equal(naming_apply(NULL, raw, NAMES_PLAIN, &p), 0);
+	assert_int_equal(naming_apply_take(NULL, profile_ref(raw), NAMES_PLAIN, &p), 0);
 	assert_int_equal(names_at(p, 1), 0);
 	assert_string_equal(name_of(p, 2, 0), "k20");
 	assert_int_equal(p->ledger.frames_unnamed, 4);
@@ -268,7 +268,7 @@ static void the_kernel_of_its_frames_is_told(void **state)
 {
 	struct profile *p;
 
-	assert_int_equal(naming_apply(NULL, raw, NAMES_PLAIN, &p), 0);
+	assert_int_equal(naming_apply_take(NULL, profile_ref(raw), NAMES_PLAIN, &p), 0);
 	assert_int_equal(p->meta.kernel_text, 0xffffffff81000000);
 	assert_string_equal(profile_text(p, p->meta.kernel_build_id), "ab01");
 	assert_true(strlen(profile_text(p, p->meta.kernel_release)) > 0);
@@ -280,7 +280,7 @@ static void hidden_kernel_names_are_said(void **state)
 	struct profile *p;
 
 	hidden = true;
-	assert_int_equal(naming_apply(NULL, raw, NAMES_PLAIN, &p), 0);
+	assert_int_equal(naming_apply_take(NULL, profile_ref(raw), NAMES_PLAIN, &p), 0);
 	assert_non_null(strstr(profile_text(p, p->meta.warnings), "kptr_restrict"));
 	profile_unref(p);
 }
@@ -302,7 +302,7 @@ static void empty_profile_is_fine(void **state)
 	struct profile *empty, *p;
 
 	assert_int_equal(profile_new(&empty), 0);
-	assert_int_equal(naming_apply(NULL, empty, NAMES_PLAIN, &p), 0);
+	assert_int_equal(naming_apply_take(NULL, profile_ref(empty), NAMES_PLAIN, &p), 0);
 	assert_int_equal(p->name_starts[0], 0);
 	profile_unref(p);
 	profile_unref(empty);
