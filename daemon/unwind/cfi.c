@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/cleanup.h"
 #include "daemon/cfi/parse.h"
+#include "daemon/cfi/rows.h"
 
 #define IN_BLOB        (UINT64_C(1) << 39) /* the place is an offset in the blob */
 #define ENTRIES_MAX    4000000u
@@ -360,4 +361,31 @@ bool cfi_is_outermost(const struct module *m, uint64_t vaddr)
 	return locate_at_once(m, vaddr, &view, &code, &cie) &&
 		(cfi_program_undefines(&view, cie.program, cie.program_end, RA_REG) ||
 			cfi_program_undefines(&view, code.program, code.program_end, RA_REG));
+}
+
+/* The row that holds an address, of an entry's rows as they come. */
+struct wanted {
+	uint64_t vaddr;
+	uint32_t code;
+};
+
+static void on_row(void *arg, uint64_t start, uint32_t code)
+{
+	struct wanted *w = arg;
+
+	if (start <= w->vaddr)
+		w->code = code;
+}
+
+uint32_t cfi_code_at(const struct module *m, uint64_t vaddr)
+{
+	struct wanted w = {.vaddr = vaddr, .code = CFI_ASK};
+	struct cfi_state initial;
+	struct cfi_view view;
+	struct cfi_code code;
+	struct cfi_cie cie;
+
+	if (locate_at_once(m, vaddr, &view, &code, &cie) && cfi_rows_cie(&view, &cie, &initial))
+		cfi_rows_of(&view, &cie, &initial, &code, on_row, &w);
+	return w.code;
 }

@@ -37,6 +37,9 @@ bool cfi_read(const struct cfi *c, const struct module *m, uint64_t place, uint6
 /* Whether the return address of the frame at vaddr is said to be undefined: the outermost frame.
  * Only by a search table, so that nothing has to be kept; false without one. */
 bool cfi_is_outermost(const struct module *m, uint64_t vaddr);
+/* The rule for vaddr alone, as a compiled table has it: see cfi_code_kind(). By a search table;
+ * CFI_ASK without one, where it has no entry, and for what a code cannot say. */
+uint32_t cfi_code_at(const struct module *m, uint64_t vaddr);
 /* Whether the code of an entry begins at vaddr. By a search table, too. */
 bool cfi_starts_at(const struct module *m, uint64_t vaddr);
 

@@ -1,7 +1,8 @@
 /* Compiled unwind rules: a frame is one look-up by its address and one or two words of the stack.
- * What no compiled rule can say, and modules that have none yet, are left to a stepper for that
- * frame. Of the registers pc, sp and rbp alone are followed: where another one turns out to be
- * needed, or rbp when it was not copied, the whole stack is walked again by the stepper. */
+ * Of a module that has no table of them yet, those that are needed are compiled one by one. What no
+ * compiled rule can say is left to a stepper for that frame. Of the registers pc, sp and rbp alone
+ * are followed: where another one turns out to be needed, or rbp when it was not copied, the whole
+ * stack is walked again by the stepper. */
 #include "daemon/unwind/walk.h"
 
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include "base/io.h"
 #include "base/map.h"
 #include "daemon/cfi/table.h"
+#include "daemon/unwind/cfi.h"
 #include "daemon/unwind/code.h"
 
 #define WAYS     4u
@@ -155,14 +157,11 @@ static bool find_slowly(struct table_walker *t, struct walk *w, uint64_t addr, u
 	if (!range_vaddr(r, addr, &vaddr))
 		return true;
 	table = module_table(m);
-	if (!table) {
-		if (t->want)
-			t->want(t->arg, m);
-		*ret_code = CFI_ASK;
-		return true;
-	}
-	*ret_code = cfi_table_find(table, vaddr);
-	if (addr < ADDR_MAX) {
+	if (!table && t->want)
+		t->want(t->arg, m);
+	*ret_code = table ? cfi_table_find(table, vaddr) : cfi_code_at(m, vaddr);
+	/* What a table has no answer to either is to be asked of it once it is there. */
+	if (addr < ADDR_MAX && (table || *ret_code != CFI_ASK)) {
 		e = &set_of(t, key)->ways[t->turn++ % WAYS];
 		e->key = key;
 		e->code = *ret_code;
