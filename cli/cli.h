@@ -46,11 +46,39 @@ bool request_complete(const cJSON *body);
 
 /* ---- cmd_dump.c ---- */
 
+/* A profile in one of its forms, from options. */
+struct view_request {
+	const char *format, *file; /* NULL: not given */
+	struct buf query;          /* "" or "&key=value..." */
+};
+static inline void view_request_done(struct view_request *v)
+{
+	buf_done(&v->query);
+}
+
+#define VIEW_SHORT   "f:o:"
+#define VIEW_OPTIONS 16 /* the last of them zeros */
+extern const struct option view_options[VIEW_OPTIONS];
+/* False: none of these. */
+bool view_option(struct cli *cli, struct view_request *v, int option, const char *value);
+void add_query(struct cli *cli, struct buf *query, const char *key, const char *value);
+
 /* "svg" unless the file's name ends otherwise. */
 const char *format_of_file(const char *file);
-/* Into the file, whole or not at all; NULL or "-": to stdout. query: "" or "&key=value...". */
+/* Into the file, whole or not at all; NULL or "-": to stdout. query: as in struct view_request. */
 int save_profile(
 	struct cli *cli, uint64_t id, const char *format, const char *query, const char *file);
+
+/* A file that is whole when it has its name. */
+struct output {
+	FILE *out;
+	const char *file; /* NULL: stdout */
+	struct buf part;
+};
+/* NULL or "-": stdout. False, and said so: it cannot be written; to be closed all the same. */
+bool output_open(struct output *o, const char *file);
+/* e: how the writing went. Answers that, or what went wrong at the end, and said so. */
+int output_close(struct output *o, int e);
 
 /* ---- output.c ---- */
 

@@ -16,6 +16,7 @@ struct client {
 	char *token;
 	char *runtime_dir;
 	struct curl_slist *headers;
+	bool named;
 };
 
 static char *pick_socket(const struct client_where *where)
@@ -43,6 +44,7 @@ static int set_place(struct client *c, const struct client_where *where)
 	const char *token = where->token ? where->token : getenv("PROFILED_TOKEN");
 	char *slash;
 
+	c->named = url || where->socket || getenv("PROFILED_SOCKET");
 	c->url = strdup(url ? url : "http://localhost");
 	c->token = token ? strdup(token) : NULL;
 	if (!c->url || (token && !c->token))
@@ -109,6 +111,11 @@ const char *client_place(const struct client *c)
 	return c->socket ? c->socket : c->url;
 }
 
+bool client_was_named(const struct client *c)
+{
+	return c->named;
+}
+
 char *client_escape(struct client *c, const char *text)
 {
 	char *escaped = curl_easy_escape(c->curl, text, 0);
@@ -144,8 +151,8 @@ static size_t take(char *data, size_t size, size_t count, void *arg)
 	return buf_append(k->body, data, count) < 0 ? 0 : count;
 }
 
-/* The daemon's own sentence out of a problem answer. */
-static void say_problem(long status, const struct buf *text)
+/* False: there is none in it. */
+static bool say_sentence(const struct buf *text)
 {
 	cJSON *problem = cJSON_ParseWithLength(text->data ? text->data : "", text->len);
 	const char *detail =
@@ -155,14 +162,26 @@ static void say_problem(long status, const struct buf *text)
 
 	if (detail || title)
 		fprintf(stderr, "profilectl: %s\n", detail ? detail : title);
-	else
+	cJSON_Delete(problem);
+	return detail || title;
+}
+
+void client_say_problem(const struct buf *problem)
+{
+	if (!say_sentence(problem))
+		fprintf(stderr, "profilectl: it failed, and does not say why\n");
+}
+
+/* The daemon's own sentence out of a problem answer. */
+static void say_problem(long status, const struct buf *text)
+{
+	if (!say_sentence(text))
 		fprintf(stderr, "profilectl: the daemon answered with status %ld\n", status);
 	if (status == 401)
 		fprintf(stderr,
 			"profilectl: give the token with --token or PROFILED_TOKEN; the daemon "
 			"keeps it in "
 			"its runtime folder in the file \"token\"\n");
-	cJSON_Delete(problem);
 }
 
 static int explain(struct client *c, CURLcode code, const struct sink *k)

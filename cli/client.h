@@ -2,6 +2,7 @@
 #ifndef PFL_CLI_CLIENT_H
 #define PFL_CLI_CLIENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,6 +26,10 @@ AUTO_FREE_FN(struct client, client_free)
 /* The folder of the daemon's socket, for its token and http files; "" when talking to a URL. */
 const char *client_runtime_dir(const struct client *c);
 const char *client_place(const struct client *c); /* for messages */
+/* By an option or the environment, rather than found in one of the usual places. */
+bool client_was_named(const struct client *c);
+/* The sentence of a problem in JSON, on stderr. */
+void client_say_problem(const struct buf *problem);
 
 /* text as the value of a query parameter; the caller's to free. NULL: no memory. */
 char *client_escape(struct client *c, const char *text);

@@ -23,7 +23,7 @@ enum {
 	OPT_COLOR
 };
 
-static const struct option options[] = {
+const struct option view_options[VIEW_OPTIONS] = {
 	{"format", required_argument, NULL, 'f'},
 	{"output", required_argument, NULL, 'o'},
 	{"event", required_argument, NULL, OPT_EVENT},
@@ -62,11 +62,24 @@ static const char *query_key(int option)
 	}
 }
 
-static void add_query(struct cli *cli, struct buf *query, const char *key, const char *value)
+void add_query(struct cli *cli, struct buf *query, const char *key, const char *value)
 {
-	AUTO(free_auto) char *escaped = client_escape(cli->client, value ? value : "1");
+	AUTO(free_auto) char *escaped = client_escape(cli->client, value);
 
 	buf_printf(query, "&%s=%s", key, escaped ? escaped : "");
+}
+
+bool view_option(struct cli *cli, struct view_request *v, int option, const char *value)
+{
+	if (option == 'f')
+		v->format = value;
+	else if (option == 'o')
+		v->file = value;
+	else if (query_key(option))
+		add_query(cli, &v->query, query_key(option), value ? value : "1");
+	else
+		return false;
+	return true;
 }
 
 const char *format_of_file(const char *file)
@@ -84,66 +97,67 @@ const char *format_of_file(const char *file)
 	return "svg";
 }
 
+bool output_open(struct output *o, const char *file)
+{
+	*o = (struct output){.out = stdout};
+	if (!file || strcmp(file, "-") == 0)
+		return true;
+	o->file = file;
+	buf_printf(&o->part, "%s.part", file);
+	o->out = o->part.error ? NULL : fopen(o->part.data, "we");
+	if (!o->out)
+		fprintf(stderr, "profilectl: cannot write %s: %s\n", o->part.data, strerror(errno));
+	return o->out != NULL;
+}
+
+/* A file of that name is whole, always. */
+int output_close(struct output *o, int e)
+{
+	if (!o->file)
+		return e;
+	if (o->out && fclose(o->out) != 0 && e == EXIT_OK) {
+		fprintf(stderr, "profilectl: cannot write %s: %s\n", o->part.data, strerror(errno));
+		e = EXIT_FAILED;
+	}
+	if (e == EXIT_OK && rename(o->part.data, o->file) != 0) {
+		fprintf(stderr, "profilectl: cannot write %s: %s\n", o->file, strerror(errno));
+		e = EXIT_FAILED;
+	}
+	if (o->out && e != EXIT_OK)
+		unlink(o->part.data);
+	buf_done(&o->part);
+	return e;
+}
+
 int save_profile(
 	struct cli *cli, uint64_t id, const char *format, const char *query, const char *file)
 {
 	AUTO(buf_done) struct buf path = BUF_INIT;
-	AUTO(buf_done) struct buf part = BUF_INIT;
-	bool to_stdout = !file || strcmp(file, "-") == 0;
-	FILE *out = stdout;
-	int e;
+	struct output o;
+	int e = EXIT_FAILED;
 
 	buf_printf(&path, "/v1/sessions/%llu/profile?format=%s%s", (unsigned long long)id, format,
 		query);
-	buf_printf(&part, "%s.part", file ? file : "");
-	if (path.error || part.error)
-		return EXIT_FAILED;
-	if (!to_stdout)
-		out = fopen(part.data, "we");
-	if (!out) {
-		fprintf(stderr, "profilectl: cannot write %s: %s\n", part.data, strerror(errno));
-		return EXIT_FAILED;
-	}
-	e = client_download(cli->client, path.data, out);
-	if (to_stdout)
-		return e;
-	if (fclose(out) != 0 && e == EXIT_OK) {
-		fprintf(stderr, "profilectl: cannot write %s: %s\n", part.data, strerror(errno));
-		e = EXIT_FAILED;
-	}
-	/* A file of that name is whole, always. */
-	if (e == EXIT_OK && rename(part.data, file) != 0) {
-		fprintf(stderr, "profilectl: cannot write %s: %s\n", file, strerror(errno));
-		e = EXIT_FAILED;
-	}
-	if (e != EXIT_OK)
-		unlink(part.data);
-	return e;
+	if (output_open(&o, file) && !path.error)
+		e = client_download(cli->client, path.data, o.out);
+	return output_close(&o, e);
 }
 
 int cmd_dump(struct cli *cli, int argc, char **argv)
 {
-	AUTO(buf_done) struct buf query = BUF_INIT;
-	const char *format = NULL, *file = NULL;
+	AUTO(view_request_done) struct view_request v = {0};
 	uint64_t id;
 	int option;
 
-	while ((option = getopt_long(argc, argv, "f:o:", options, NULL)) != -1) {
-		if (option == 'f')
-			format = optarg;
-		else if (option == 'o')
-			file = optarg;
-		else if (query_key(option))
-			add_query(cli, &query, query_key(option), optarg);
-		else
+	while ((option = getopt_long(argc, argv, VIEW_SHORT, view_options, NULL)) != -1)
+		if (!view_option(cli, &v, option, optarg))
 			return EXIT_USAGE;
-	}
 	if (optind != argc - 1)
 		return usage_error("dump takes one session id");
 	id = parse_id(argv[optind]);
-	if (!id || query.error)
+	if (!id || v.query.error)
 		return EXIT_USAGE;
-	if (!format)
-		format = cli->json ? "json" : file ? format_of_file(file) : "text";
-	return save_profile(cli, id, format, query.data ? query.data : "", file);
+	if (!v.format)
+		v.format = cli->json ? "json" : v.file ? format_of_file(v.file) : "text";
+	return save_profile(cli, id, v.format, v.query.data ? v.query.data : "", v.file);
 }

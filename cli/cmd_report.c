@@ -1,18 +1,24 @@
-/* report: a perf.data file, or folded stacks, as a session of the daemon, and that as a picture or
- * text. */
+/* report: a perf.data file, or folded stacks, as a picture or text. By a profiler of its own, which
+ * ends with it and opens the file with the rights of whoever asks; or as a session of a daemon,
+ * which stays there.
+ */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/io.h"
 #include "cli/cli.h"
 
-static const struct option options[] = {
-	{"format", required_argument, NULL, 'f'},
-	{"output", required_argument, NULL, 'o'},
-	{NULL, 0, NULL, 0},
-};
+#define SESSION_FD 3 /* of profiled --report */
+
+extern char **environ;
 
 static int64_t size_of(FILE *file)
 {
@@ -31,68 +37,258 @@ static const char *last_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static int upload(struct cli *cli, const char *file, struct buf *body)
-{
-	bool is_stdin = strcmp(file, "-") == 0;
-	FILE *from = is_stdin ? stdin : fopen(file, "re");
-	AUTO(free_auto) char *name = client_escape(cli->client, is_stdin ? "stdin" : last_of(file));
-	AUTO(buf_done) struct buf path = BUF_INIT;
-	int e = EXIT_FAILED;
-
-	if (!from) {
-		fprintf(stderr, "profilectl: cannot read %s: %s\n", file, strerror(errno));
-		return EXIT_FAILED;
-	}
-	if (name && buf_printf(&path, "/v1/import?name=%s", name) == 0)
-		e = client_upload(cli->client, path.data, from, size_of(from), body);
-	if (!is_stdin)
-		fclose(from);
-	return e;
-}
-
-static int show(struct cli *cli, const char *format, const char *file, const struct buf *body)
+static int say_session(const struct buf *body, bool with_id)
 {
 	cJSON *session = parse_answer(body);
-	uint64_t id;
-	int e;
 
 	if (!session)
 		return EXIT_FAILED;
-	id = (uint64_t)get_number(session, "id");
-	fprintf(stderr, "session %llu: ", (unsigned long long)id);
+	if (with_id)
+		fprintf(stderr, "session %.0f: ", get_number(session, "id"));
 	print_ledger(session, stderr);
 	cJSON_Delete(session);
-	e = save_profile(cli, id, format, "", file);
-	if (e == EXIT_OK && file && strcmp(file, "-") != 0)
-		printf("%s\n", file);
+	return EXIT_OK;
+}
+
+static const char *query_of(const struct view_request *v)
+{
+	return v->query.data ? v->query.data : "";
+}
+
+/* ---- by a daemon ---- */
+
+static uint64_t id_of(const struct buf *body)
+{
+	cJSON *session = parse_answer(body);
+	uint64_t id = (uint64_t)get_number(session, "id");
+
+	cJSON_Delete(session);
+	return id;
+}
+
+static int report_by_daemon(
+	struct cli *cli, const struct view_request *v, const char *name, FILE *from)
+{
+	AUTO(buf_done) struct buf path = BUF_INIT;
+	AUTO(buf_done) struct buf body = BUF_INIT;
+	int e = EXIT_FAILED;
+
+	buf_append_str(&path, "/v1/import?");
+	add_query(cli, &path, "name", name);
+	if (!path.error)
+		e = client_upload(cli->client, path.data, from, size_of(from), &body);
+	if (e != EXIT_OK)
+		return e;
+	if (cli->json && !v->file) {
+		print_body(&body);
+		return EXIT_OK;
+	}
+	e = say_session(&body, true);
+	return e == EXIT_OK ? save_profile(cli, id_of(&body), v->format, query_of(v), v->file) : e;
+}
+
+/* ---- by itself ---- */
+
+/* Beside this program, as in a build folder, or where it is installed. */
+static void find_profiler(char path[PATH_MAX])
+{
+	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - sizeof("profiled"));
+	char *slash = NULL;
+
+	if (n > 0) {
+		path[n] = 0;
+		slash = strrchr(path, '/');
+	}
+	if (slash) {
+		strcpy(slash + 1, "profiled");
+		if (access(path, X_OK) == 0)
+			return;
+	}
+	snprintf(path, PATH_MAX, "%s/profiled", PFL_SBINDIR);
+}
+
+/* A recording can be read anywhere: a pipe goes into a file first. */
+static FILE *as_file(FILE *from)
+{
+	static char piece[1 << 16];
+	FILE *file;
+	size_t n;
+
+	if (size_of(from) >= 0)
+		return from;
+	file = tmpfile();
+	while (file && (n = fread(piece, 1, sizeof(piece), from)) > 0)
+		if (fwrite(piece, 1, n, file) != n)
+			break;
+	if (!file || ferror(from) || ferror(file) || fflush(file) != 0) {
+		fprintf(stderr, "profilectl: cannot keep the recording: %s\n", strerror(errno));
+		if (file)
+			fclose(file);
+		return NULL;
+	}
+	return file;
+}
+
+/* None of the three may be one that is still to be put elsewhere. */
+static int put_fds(posix_spawn_file_actions_t *actions, int in, int out, int session)
+{
+	int r = posix_spawn_file_actions_adddup2(actions, in, STDIN_FILENO);
+
+	if (r == 0)
+		r = posix_spawn_file_actions_adddup2(actions, out, STDOUT_FILENO);
+	if (r == 0)
+		r = posix_spawn_file_actions_adddup2(actions, session, SESSION_FD);
+	return r;
+}
+
+static int spawn_profiler(const char *query, int in, int out, int session, pid_t *ret_pid)
+{
+	char path[PATH_MAX], name[] = "profiled", option[] = "--report";
+	char *argv[] = {name, option, (char *)(uintptr_t)query, NULL};
+	posix_spawn_file_actions_t actions;
+	int r = posix_spawn_file_actions_init(&actions);
+
+	if (r != 0)
+		return r;
+	find_profiler(path);
+	r = put_fds(&actions, in, out, session);
+	if (r == 0)
+		r = posix_spawn(ret_pid, path, &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	if (r != 0)
+		fprintf(stderr, "profilectl: cannot start %s: %s\n", path, strerror(r));
+	return r;
+}
+
+static bool ended_well(pid_t pid)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return false;
+	if (WIFSIGNALED(status))
+		fprintf(stderr, "profilectl: profiled was ended by signal %d\n", WTERMSIG(status));
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* What it has to say of the recording comes by a pipe, the profile goes straight to out. */
+static int run_profiler(const char *query, int in, int out, bool as_json)
+{
+	AUTO(buf_done) struct buf body = {.max_bytes = 16 << 20};
+	int ends[2], session, r = -EINVAL;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0) {
+		fprintf(stderr, "profilectl: no pipe: %s\n", strerror(errno));
+		return EXIT_FAILED;
+	}
+	/* posix_spawn() would leave it closed if it had the number already. */
+	session = fcntl(ends[1], F_DUPFD_CLOEXEC, SESSION_FD + 1);
+	close(ends[1]);
+	r = spawn_profiler(query, in, out, session, &pid);
+	close(session);
+	if (r == 0)
+		(void)io_read_fd(ends[0], body.max_bytes, &body);
+	close(ends[0]);
+	if (r != 0)
+		return EXIT_FAILED;
+	if (!ended_well(pid)) {
+		if (body.len)
+			client_say_problem(&body);
+		return EXIT_FAILED;
+	}
+	if (!as_json)
+		return say_session(&body, false);
+	print_body(&body);
+	return EXIT_OK;
+}
+
+/* What it has to say is all that was asked for. */
+static int describe(const char *query, FILE *file)
+{
+	int none = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	int e = run_profiler(query, fileno(file), none, true);
+
+	close(none);
 	return e;
 }
 
-int cmd_report(struct cli *cli, int argc, char **argv)
+static int draw(const char *query, FILE *file, const char *into)
 {
-	AUTO(buf_done) struct buf body = BUF_INIT;
-	const char *format = NULL, *file = NULL;
-	int option, e;
+	struct output o;
+	int e = EXIT_FAILED;
 
-	while ((option = getopt_long(argc, argv, "f:o:", options, NULL)) != -1) {
-		if (option == 'f')
-			format = optarg;
-		else if (option == 'o')
-			file = optarg;
-		else
+	if (output_open(&o, into))
+		e = run_profiler(query, fileno(file), fileno(o.out), false);
+	return output_close(&o, e);
+}
+
+static int report_alone(struct cli *cli, const struct view_request *v, const char *name, FILE *from)
+{
+	AUTO(buf_done) struct buf query = BUF_INIT;
+	FILE *file = as_file(from);
+	int e;
+
+	buf_printf(&query, "format=%s%s", v->format, query_of(v));
+	add_query(cli, &query, "name", name);
+	if (!file || query.error)
+		return EXIT_FAILED;
+	e = cli->json && !v->file ? describe(query.data, file) : draw(query.data, file, v->file);
+	if (file != from)
+		fclose(file);
+	return e;
+}
+
+/* ---- the command ---- */
+
+enum { OPT_KEEP = 'k' };
+
+static int take_options(
+	struct cli *cli, struct view_request *v, int argc, char **argv, bool *ret_keep)
+{
+	struct option options[VIEW_OPTIONS + 1] = {{"keep", no_argument, NULL, OPT_KEEP}};
+	int option;
+
+	memcpy(options + 1, view_options, sizeof(view_options));
+	while ((option = getopt_long(argc, argv, VIEW_SHORT "k", options, NULL)) != -1) {
+		if (option == OPT_KEEP)
+			*ret_keep = true;
+		else if (!view_option(cli, v, option, optarg))
 			return EXIT_USAGE;
 	}
 	if (optind != argc - 1)
 		return usage_error(
 			"report takes one file, perf.data or folded stacks, or - for stdin");
-	e = upload(cli, argv[optind], &body);
+	return EXIT_OK;
+}
+
+int cmd_report(struct cli *cli, int argc, char **argv)
+{
+	AUTO(view_request_done) struct view_request v = {0};
+	bool keep = client_was_named(cli->client), is_stdin;
+	int e = take_options(cli, &v, argc, argv, &keep);
+	const char *file, *name;
+	FILE *from;
+
 	if (e != EXIT_OK)
 		return e;
-	if (cli->json && !file) {
-		print_body(&body);
-		return EXIT_OK;
+	file = argv[optind];
+	is_stdin = strcmp(file, "-") == 0;
+	name = is_stdin ? "stdin" : last_of(file);
+	if (v.query.error)
+		return EXIT_FAILED;
+	if (!v.format)
+		v.format = v.file ? format_of_file(v.file) : "text";
+	from = is_stdin ? stdin : fopen(file, "re");
+	if (!from) {
+		fprintf(stderr, "profilectl: cannot read %s: %s\n", file, strerror(errno));
+		return EXIT_FAILED;
 	}
-	if (!format)
-		format = file ? format_of_file(file) : "text";
-	return show(cli, format, file, &body);
+	e = keep ? report_by_daemon(cli, &v, name, from) : report_alone(cli, &v, name, from);
+	if (!is_stdin)
+		fclose(from);
+	if (e == EXIT_OK && v.file && strcmp(v.file, "-") != 0)
+		printf("%s\n", v.file);
+	return e;
 }

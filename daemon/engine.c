@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "daemon/attach/client.h"
 #include "daemon/broker/client.h"
+#include "daemon/http/report.h"
 #include "daemon/http/server.h"
 #include "daemon/notify.h"
 #include "daemon/run/run.h"
@@ -384,6 +385,33 @@ static int run_engine(struct engine *e)
 	return r;
 }
 
+/* Whoever waits for it may end it by any signal: there is nothing to save. */
+static int run_report(struct engine *e)
+{
+	struct report_setup setup = {
+		.config = &e->config,
+		.recording_fd = ENGINE_FD_RECORDING,
+		.profile_fd = ENGINE_FD_PROFILE,
+		.session_fd = ENGINE_FD_SESSION,
+		.owner = e->setup->self_uid,
+		.query = e->setup->query,
+	};
+	int r = step(sigbus_install(), "SIGBUS handler");
+
+	signal(SIGPIPE, SIG_IGN);
+	if (r == 0)
+		r = step(broker_new(ENGINE_FD_BROKER, &e->broker), "broker");
+	if (r == 0)
+		r = step(names_new(e->broker, e->config.names_cache_bytes, &e->names), "names");
+	setup.broker = e->broker;
+	setup.names = e->names;
+	if (r == 0)
+		r = report_write(&setup);
+	names_free(e->names);
+	broker_free(e->broker);
+	return r;
+}
+
 int main(int argc, char **argv)
 {
 	static struct engine_setup setup;
@@ -399,13 +427,13 @@ int main(int argc, char **argv)
 	umask(077);
 	keep_from_exec();
 	e.config = setup.config;
-	if (setup.has_notify)
+	if (setup.has_notify && !setup.is_report)
 		e.notify_fd = ENGINE_FD_NOTIFY;
 	log_init("engine", e.config.log_level);
-	r = step(open_signals(&e.signal_fd), "signals");
+	r = setup.is_report ? 0 : step(open_signals(&e.signal_fd), "signals");
 	if (r == 0)
 		r = step(sandbox_engine(e.config.log_level == LOG_LEVEL_DEBUG), "sandbox");
 	if (r == 0)
-		r = run_engine(&e);
+		r = setup.is_report ? run_report(&e) : run_engine(&e);
 	return r < 0 ? 1 : 0;
 }

@@ -18,10 +18,15 @@ enum engine_fd {
 	ENGINE_FD_ATTACHER,
 	ENGINE_FD_LOCK, /* of the store's folder: held for as long as the engine lives */
 	ENGINE_FDS = ENGINE_FD_LOCK - ENGINE_FD_SETUP + 1,
+	/* Of an engine for one report, which serves nobody: */
+	ENGINE_FD_RECORDING = ENGINE_FD_UNIX,
+	ENGINE_FD_PROFILE = ENGINE_FD_TCP,
+	ENGINE_FD_SESSION = ENGINE_FD_NOTIFY,
 };
 
 #define ENGINE_OVERRIDES_MAX 16384u
 #define ENGINE_TOKEN_BYTES   65u
+#define ENGINE_QUERY_MAX     4096u
 
 struct engine_setup {
 	uint64_t bytes;        /* of this struct: starter and engine are of one build */
@@ -37,6 +42,8 @@ struct engine_setup {
 	uid_t self_uid;  /* whoever started the daemon */
 	gid_t group;
 	uint64_t watchdog_ns; /* 0: nobody waits for a sign of life */
+	bool is_report;
+	char query[ENGINE_QUERY_MAX]; /* of the report */
 };
 
 #endif

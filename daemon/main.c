@@ -35,6 +35,7 @@
 #define EXIT_USAGE  2
 #define NICE        -5
 #define TOKEN_BYTES ((ENGINE_TOKEN_BYTES - 1) / 2)
+#define REPORT_FD   3
 
 /* Of one start. The descriptors up to notify_fd go to the engine and are closed here then. */
 struct start {
@@ -239,7 +240,31 @@ static int prepare(struct start *s, struct buf *message)
 	r = open_sockets(s, message);
 	if (r < 0)
 		return r;
-	return publish_address(s);
+	r = publish_address(s);
+	if (r < 0)
+		return r;
+	r = notify_open(&s->notify_fd);
+	if (r < 0 && r != -ENOENT)
+		log_warning("NOTIFY_SOCKET: %s", strerror(-r));
+	return 0;
+}
+
+/* The recording is on stdin, the profile goes to stdout, and what is to be said of it to the third
+ * descriptor. There is no folder, as nothing is kept. */
+static int prepare_report(struct start *s, struct buf *message)
+{
+	int r = identity_find(&s->config, s->as_root, &s->who, message);
+
+	if (r < 0)
+		return r;
+	s->unix_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, REPORT_FD + 1);
+	s->tcp_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, REPORT_FD + 1);
+	s->notify_fd = fcntl(REPORT_FD, F_DUPFD_CLOEXEC, REPORT_FD + 1);
+	s->state_dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (s->notify_fd < 0 || s->state_dir < 0)
+		return -errno;
+	close(REPORT_FD);
+	return 0;
 }
 
 static int write_setup(const struct start *s, int *ret_fd)
@@ -269,6 +294,11 @@ static int write_setup(const struct start *s, int *ret_fd)
 	setup.self_uid = s->self_uid;
 	setup.group = s->who.group;
 	setup.watchdog_ns = notify_watchdog_ns();
+	setup.is_report = s->options.todo == OPTIONS_REPORT;
+	if (setup.is_report &&
+		snprintf(setup.query, sizeof(setup.query), "%s", s->options.report) >=
+			(int)sizeof(setup.query))
+		return -E2BIG;
 	r = io_write_all(fd, &setup, sizeof(setup));
 	explicit_bzero(setup.token, sizeof(setup.token));
 	if (r < 0)
@@ -297,6 +327,7 @@ static int start_engine(struct start *s, int sock, pid_t *ret_pid)
 		.uid = s->who.uid,
 		.gid = s->who.gid,
 		.caps = CAPS_ENGINE,
+		.death_signal = s->options.todo == OPTIONS_REPORT ? SIGKILL : 0,
 	};
 	r = spawn(&engine, ret_pid);
 	close(MOVE_FD(s->engine_fd));
@@ -407,6 +438,7 @@ static int serve(struct start *s, int sock, pid_t engine_pid, int signal_fd, boo
 		.child_uid = (uid_t)-1, /* that which we have become */
 		.child_gid = (gid_t)-1,
 		.engine_ipc_lock = ipc_lock,
+		.engine_ends = s->options.todo == OPTIONS_REPORT,
 		.signal_fd = signal_fd,
 	};
 
@@ -433,12 +465,9 @@ static int run(struct start *s)
 		return fail(&message, "signals", r);
 	(void)raise_limit(RLIMIT_NOFILE);
 	(void)raise_limit(RLIMIT_MEMLOCK);
-	r = prepare(s, &message);
+	r = s->options.todo == OPTIONS_REPORT ? prepare_report(s, &message) : prepare(s, &message);
 	if (r < 0)
 		return fail(&message, "cannot start", r);
-	r = notify_open(&s->notify_fd);
-	if (r < 0 && r != -ENOENT)
-		log_warning("NOTIFY_SOCKET: %s", strerror(-r));
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return fail(&message, "socketpair", -errno);
 	r = start_attacher(s);
@@ -490,6 +519,13 @@ int main(int argc, char **argv)
 	s.self_uid = geteuid();
 	s.as_root = s.self_uid == 0;
 	config_defaults(&s.builtin, s.as_root);
+	if (s.options.todo == OPTIONS_REPORT) {
+		/* Whoever looks at a file need not be able to read the daemon's settings. */
+		s.config = s.builtin;
+		s.config.log_level = LOG_LEVEL_WARNING;
+		log_set_level(s.config.log_level);
+		return run(&s);
+	}
 	r = options_config(&s.options, &s.builtin, &s.config, &message);
 	if (s.options.todo == OPTIONS_CHECK)
 		return check_config(&message, r);

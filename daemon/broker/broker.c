@@ -196,9 +196,9 @@ static void on_child(struct serving *s)
 			continue;
 		s->ended = true;
 		s->exit_status = 1;
-		if (s->stopping && WIFEXITED(status))
+		if ((s->stopping || s->state.setup->engine_ends) && WIFEXITED(status))
 			s->exit_status = WEXITSTATUS(status);
-		if (s->exit_status != 0)
+		if (s->exit_status != 0 && !(s->state.setup->engine_ends && WIFEXITED(status)))
 			say_how("engine", pid, status);
 	}
 }

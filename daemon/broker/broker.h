@@ -21,6 +21,7 @@ struct broker_setup {
 	uid_t child_uid; /* whom a new reader runs as; (uid_t)-1: stay */
 	gid_t child_gid;
 	bool engine_ipc_lock; /* the engine has CAP_IPC_LOCK */
+	bool engine_ends;     /* by itself, when its work is done: how is how we end */
 	int signal_fd;        /* SIGTERM, SIGINT, SIGHUP, SIGCHLD; -1: none */
 };
 

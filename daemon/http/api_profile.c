@@ -213,21 +213,12 @@ static bool tag_ended(struct req *r, const struct profile *head, enum render_for
 	return true;
 }
 
-/* With a place among the heavy ones taken. */
-static void make(struct req *r, struct asked *a)
+/* The stream of the answer out of a named profile. */
+static void open_stream(struct req *r, struct asked *a, struct profile *p)
 {
-	AUTO(profile_unref_auto) struct profile *p = NULL;
-	AUTO(buf_done) struct buf message = {.max_bytes = 64 << 10};
-	bool with_log = a->from.given || a->to.given || a->last_s > 0 ||
-		view_query_needs_log(&a->view) || render_needs_log(a->format);
 	struct view *view;
 	int error;
 
-	error = run_profile(r->http->setup.run, &r->who, r->id, with_log, a->inlines, &p, &message);
-	if (error != RUN_OK) {
-		problem_of_run(r, error, &message);
-		return;
-	}
 	/* Several programs in one picture would be one heap of _start otherwise. */
 	if (!uri_get(&r->uri, "by"))
 		a->view.by_process = p->process_count > 1;
@@ -244,6 +235,22 @@ static void make(struct req *r, struct asked *a)
 		problem(r, 503, "There is no memory for this view; ask for less, as by min=0.1.");
 	else if (render_new(a->format, view, &a->svg, &r->answer.stream) < 0)
 		problem(r, 503, "There is no memory for this answer; try again later.");
+}
+
+/* With a place among the heavy ones taken. */
+static void make(struct req *r, struct asked *a)
+{
+	AUTO(profile_unref_auto) struct profile *p = NULL;
+	AUTO(buf_done) struct buf message = {.max_bytes = 64 << 10};
+	bool with_log = a->from.given || a->to.given || a->last_s > 0 ||
+		view_query_needs_log(&a->view) || render_needs_log(a->format);
+	int error =
+		run_profile(r->http->setup.run, &r->who, r->id, with_log, a->inlines, &p, &message);
+
+	if (error == RUN_OK)
+		open_stream(r, a, p);
+	else
+		problem_of_run(r, error, &message);
 }
 
 /* The first piece is made here: what goes wrong at once still gets a proper status, and a short
@@ -305,4 +312,21 @@ void api_flamegraph(struct req *r)
 			"flamegraph.svg is SVG always; other formats are at .../profile?format=.");
 	else
 		answer_profile(r, RENDER_SVG);
+}
+
+void api_profile_of(struct req *r, profile_fn get, void *arg)
+{
+	struct asked asked = {.format = RENDER_JSON};
+	struct profile *p;
+
+	if (!ask(r, &asked))
+		return;
+	p = get(arg, asked.inlines);
+	if (!p) {
+		problem(r, 503, "There is no memory for this profile.");
+		return;
+	}
+	open_stream(r, &asked, p);
+	if (r->answer.stream)
+		first_piece(r, asked.format);
 }

@@ -15,6 +15,7 @@
 #include "daemon/run/feed.h"
 #include "daemon/run/import_folded.h"
 #include "daemon/sample/perfdata.h"
+#include "daemon/symbol/sigbus.h"
 
 #define MODULES_MAX   4096
 #define FILES_MAX     65536u
@@ -389,7 +390,6 @@ static int make_session(struct import *im)
 		return -ENOMEM;
 	im->env->config = im->setup->config;
 	im->env->broker = im->setup->broker;
-	im->env->tables = im->setup->tables;
 	im->env->stats = &im->stats;
 	r = map_new(64, &im->claim_of);
 	if (r == 0)
@@ -503,38 +503,47 @@ static int import_bytes(struct import *im, const void *bytes, size_t len, struct
 	return r < 0 ? fail(r, message) : RUN_OK;
 }
 
-int import_file(
-	const struct import_setup *setup, int fd, struct session **ret_session, struct buf *message)
+static int import_perfdata(const struct import_setup *setup, void *bytes, size_t len,
+	struct session **ret_session, struct buf *message)
 {
 	AUTO(free_auto) struct import *im = calloc(1, sizeof(*im));
-	struct stat st;
-	void *bytes;
 	int e;
 
 	if (!im)
 		return fail(-ENOMEM, message);
+	im->setup = setup;
+	im->bytes = bytes;
+	im->until_ns = time_mono_ns() + IMPORT_NS_MAX;
+	e = import_bytes(im, bytes, len, message);
+	if (e == RUN_OK)
+		*ret_session = MOVE(im->session);
+	import_done(im);
+	return e;
+}
+
+int import_file(
+	const struct import_setup *setup, int fd, struct session **ret_session, struct buf *message)
+{
+	struct stat st;
+	void *bytes;
+	size_t len;
+	int e;
+
 	if (fstat(fd, &st) < 0)
 		return fail(-errno, message);
 	if (st.st_size == 0) {
 		buf_append_str(message, "The file cannot be imported: it is empty.");
 		return RUN_BAD_REQUEST;
 	}
-	bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	len = (size_t)st.st_size;
+	bytes = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (bytes == MAP_FAILED)
 		return fail(-errno, message);
-	(void)madvise(bytes, (size_t)st.st_size, MADV_SEQUENTIAL);
-	if (import_folded_is(bytes, (size_t)st.st_size)) {
-		e = import_folded(setup, bytes, (size_t)st.st_size, ret_session, message);
-		munmap(bytes, (size_t)st.st_size);
-		return e;
-	}
-	im->setup = setup;
-	im->bytes = bytes;
-	im->until_ns = time_mono_ns() + IMPORT_NS_MAX;
-	e = import_bytes(im, bytes, (size_t)st.st_size, message);
-	if (e == RUN_OK)
-		*ret_session = MOVE(im->session);
-	import_done(im);
-	munmap(bytes, (size_t)st.st_size);
+	(void)sigbus_guard(bytes, len); /* it may be somebody's, who cuts it */
+	(void)madvise(bytes, len, MADV_SEQUENTIAL);
+	e = import_folded_is(bytes, len) ? import_folded(setup, bytes, len, ret_session, message)
+					 : import_perfdata(setup, bytes, len, ret_session, message);
+	sigbus_unguard(bytes);
+	munmap(bytes, len);
 	return e;
 }

@@ -12,7 +12,6 @@ struct import_setup {
 	const struct config *config;
 	struct broker *broker;
 	struct names *names;
-	struct unwindtables *tables;
 	uid_t owner;
 	const char *name;        /* UTF-8 */
 	const atomic_bool *stop; /* becomes true: the import is to end */

@@ -279,7 +279,6 @@ int run_import(struct run *r, const struct caller *who, int fd, const char *name
 	struct import_setup setup = {.config = &config,
 		.broker = r->broker,
 		.names = r->names,
-		.tables = r->tables,
 		.owner = who->uid,
 		.name = name,
 		.stop = stop};

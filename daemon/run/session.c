@@ -218,8 +218,6 @@ static int make_tree(struct session_env *env, struct session *s)
 	return processes_new(env->broker, env->modules, s->unwinder, &s->processes);
 }
 
-AUTO_FREE_FN(struct session, session_free)
-
 #define EXPECTED_MAX 64 /* processes whose maps are read before they are sampled */
 
 static void expect_targets(struct session *s)

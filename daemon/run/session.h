@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "daemon/config.h"
 #include "daemon/run/budget.h"
 #include "daemon/run/copysize.h"
@@ -83,6 +84,7 @@ struct session {
 int session_start(struct session_env *env, uint64_t id, struct session_plan *plan, int epoll_fd,
 	struct session **ret_session, struct buf *message);
 void session_free(struct session *s);
+AUTO_FREE_FN(struct session, session_free)
 
 /* One that is fed out of a recording, by the one thread that env belongs to. Takes what plan owns.
  * Its times, ledger and warnings are the caller's to set, before session_end(). -ENOMEM. */

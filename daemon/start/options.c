@@ -31,6 +31,7 @@ const char *options_usage(void)
 	       "  --user NAME              whom to run as when started by root\n"
 	       "  --log-level LEVEL        error, warning, info or debug\n"
 	       "  --set SECTION.KEY=VALUE  any setting; may be repeated\n"
+	       "  --report QUERY           for profilectl report: one recording to one profile\n"
 	       "  --version, --help\n"
 	       "\n"
 	       "See profiled(8).\n";
@@ -88,6 +89,10 @@ static int take_option(struct options *o, int c, struct buf *message)
 	case 'u': return add_override(o, "daemon.user", optarg);
 	case 'g': return add_override(o, "daemon.log_level", optarg);
 	case 'S': return add_override(o, optarg, NULL);
+	case 'R':
+		o->todo = OPTIONS_REPORT;
+		o->report = optarg;
+		return 0;
 	case 'V': o->todo = OPTIONS_VERSION; return 0;
 	case 'h': o->todo = OPTIONS_HELP; return 0;
 	default: return -EINVAL;
@@ -117,6 +122,7 @@ int options_parse(int argc, char **argv, struct options *ret_options, struct buf
 		{"user", required_argument, NULL, 'u'},
 		{"log-level", required_argument, NULL, 'g'},
 		{"set", required_argument, NULL, 'S'},
+		{"report", required_argument, NULL, 'R'},
 		{"version", no_argument, NULL, 'V'},
 		{"help", no_argument, NULL, 'h'},
 		{0},

@@ -7,13 +7,14 @@
 #include "base/buf.h"
 #include "daemon/config.h"
 
-enum options_todo { OPTIONS_RUN, OPTIONS_CHECK, OPTIONS_HELP, OPTIONS_VERSION };
+enum options_todo { OPTIONS_RUN, OPTIONS_REPORT, OPTIONS_CHECK, OPTIONS_HELP, OPTIONS_VERSION };
 
 struct options {
 	enum options_todo todo;
 	char config_path[4096]; /* absolute */
 	bool config_named;      /* then it has to be there */
 	struct buf overrides;   /* "section.key=value", each closed by a zero, in their order */
+	const char *report;     /* OPTIONS_REPORT: the query; lent by argv */
 };
 void options_done(struct options *o);
 

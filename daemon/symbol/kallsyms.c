@@ -83,6 +83,8 @@ static bool is_mark(const char *name, size_t len)
 	static const char *const marks[] = {"_text", "_stext", "_etext", "_sinittext", "_einittext",
 		"__init_begin", "__init_end", "_end"};
 
+	if (name[0] != '_')
+		return false;
 	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
 		if (strlen(marks[i]) == len && memcmp(marks[i], name, len) == 0)
 			return true;
@@ -173,11 +175,20 @@ static bool better(const struct kallsyms *k, const struct symbol *a, const struc
 	return au != bu ? au < bu : a->name < b->name;
 }
 
+static bool is_ascending(const struct kallsyms *k)
+{
+	for (size_t i = 1; i < k->count; i++)
+		if (k->symbols[i - 1].addr > k->symbols[i].addr)
+			return false;
+	return true;
+}
+
 static void keep_one_for_each_address(struct kallsyms *k)
 {
 	size_t kept = 0;
 
-	if (k->count > 0)
+	/* The kernel lists its own by address. */
+	if (!is_ascending(k))
 		qsort(k->symbols, k->count, sizeof(*k->symbols), by_addr);
 	for (size_t i = 0; i < k->count; i++) {
 		struct symbol *last = kept ? &k->symbols[kept - 1] : NULL;

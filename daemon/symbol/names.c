@@ -15,6 +15,7 @@
 
 #define KALLSYMS_NS    (60 * 1000000000ull) /* modules come and go */
 #define KALLSYMS_PROBE 4096u /* of its text: enough to see whether addresses are shown */
+#define KALLSYMS_BEGIN (128u << 10)
 #define KALLSYMS_MAX   ((size_t)256 << 20)
 #define NOTES_MAX      ((size_t)64 << 10)
 
@@ -203,6 +204,32 @@ static void read_notes(const struct buf *notes, struct kernel_identity *id)
 	}
 }
 
+/* Where the kernel begins, by the first lines of its symbols: all of them are many. 0: hidden, or
+ * it does not say. */
+static uint64_t read_kernel_text(struct broker *b)
+{
+	AUTO(buf_done) struct buf text = BUF_INIT;
+	AUTO(close_auto) int fd = -1;
+	uint64_t found = 0;
+	char piece[KALLSYMS_PROBE];
+	ssize_t len = 1;
+
+	if (broker_open_host(b, BROKER_HOST_KALLSYMS, &fd) < 0)
+		return 0;
+	while (!found && len > 0 && text.len < KALLSYMS_BEGIN) {
+		AUTO(kallsyms_unref_auto) struct kallsyms *k = NULL;
+
+		do
+			len = read(fd, piece, sizeof(piece));
+		while (len < 0 && errno == EINTR);
+		if (len <= 0 || buf_append(&text, piece, (size_t)len) < 0 ||
+			kallsyms_parse(text.data, text.len, &k) < 0)
+			return 0;
+		found = kallsyms_text(k);
+	}
+	return found;
+}
+
 void names_kernel_identity(struct names *n, struct kernel_identity *ret_identity)
 {
 	AUTO(buf_done) struct buf notes = BUF_INIT;
@@ -212,10 +239,7 @@ void names_kernel_identity(struct names *n, struct kernel_identity *ret_identity
 	if (broker_open_host(n->broker, BROKER_HOST_NOTES, &fd) == 0 &&
 		io_read_fd(fd, NOTES_MAX, &notes) >= 0)
 		read_notes(&notes, ret_identity);
-	pthread_mutex_lock(&n->kernel_lock);
-	if (refresh_kernel(n) == 0)
-		ret_identity->text = kallsyms_text(n->kernel);
-	pthread_mutex_unlock(&n->kernel_lock);
+	ret_identity->text = read_kernel_text(n->broker);
 }
 
 bool names_kernel_hidden(struct names *n)
