@@ -412,9 +412,13 @@ int run_delete(struct run *r, const struct caller *who, uint64_t id, struct buf 
 	return RUN_OK;
 }
 
-static bool dump_serves(const struct dump_slot *d, uint64_t id, bool with_log, bool inlines)
+/* What was made while the session ran lacks its last samples: once it has ended that serves nobody.
+ */
+static bool dump_serves(
+	const struct dump_slot *d, const struct request *q, bool inlines, bool ended)
 {
-	return d->profile && d->id == id && d->inlines == inlines && (d->with_log || !with_log) &&
+	return d->profile && d->id == q->id && d->inlines == inlines &&
+		(d->with_log || !q->with_log) && (d->profile->meta.ended_wall_ns != 0) == ended &&
 		(d->ended || time_mono_ns() - d->made_ns < DUMP_AGE_NS);
 }
 
@@ -483,16 +487,18 @@ int run_profile(struct run *r, const struct caller *who, uint64_t id, bool with_
 	struct request q = {
 		.run = r, .who = who, .id = id, .with_log = with_log, .message = message};
 	struct request see = q;
+	bool ended;
 	int e;
 
 	/* Whether it is there and ours to see is asked anew each time: a cached answer must not
 	 * outlive that. */
 	sampler_call(r->sampler, do_head, &see);
-	profile_unref(see.head);
 	if (see.error != RUN_OK)
 		return see.error;
+	ended = see.head->meta.ended_wall_ns != 0;
+	profile_unref(see.head);
 	pthread_mutex_lock(&d->lock);
-	e = dump_serves(d, id, with_log, inlines) ? RUN_OK : make_dump(r, d, &q, inlines);
+	e = dump_serves(d, &q, inlines, ended) ? RUN_OK : make_dump(r, d, &q, inlines);
 	if (e == RUN_OK) {
 		d->used_ns = time_mono_ns();
 		*ret_profile = profile_ref(d->profile);
