@@ -20,7 +20,7 @@ struct reading {
 	const char *before; /* the stack of the line before */
 	size_t before_len;
 	struct level *levels;
-	uint32_t depth;
+	uint32_t depth, room;
 	uint64_t total;
 	struct buf *why;
 };
@@ -125,6 +125,24 @@ static uint32_t shared(const struct reading *r, const char *stack, size_t len)
 	return n;
 }
 
+static int add_level(struct reading *r, size_t end, uint32_t node)
+{
+	uint32_t room = r->room ? 2 * r->room : 64;
+	struct level *levels;
+
+	if (r->depth == FOLDEDIN_FRAMES_MAX)
+		return refuse(r, "has more than 65536 frames");
+	if (r->depth == r->room) {
+		levels = realloc(r->levels, room * sizeof(*levels));
+		if (!levels)
+			return -ENOMEM;
+		r->levels = levels;
+		r->room = room;
+	}
+	r->levels[r->depth++] = (struct level){end, node};
+	return 0;
+}
+
 /* The node of the stack; -ENOSPC: the tree has no room for it. */
 static int descend(struct reading *r, const char *stack, size_t len, uint32_t *ret_node)
 {
@@ -141,12 +159,11 @@ static int descend(struct reading *r, const char *stack, size_t len, uint32_t *r
 		size_t end = semicolon ? (size_t)(semicolon - stack) : len;
 		int e;
 
-		if (r->depth == FOLDEDIN_FRAMES_MAX)
-			return refuse(r, "has more than 65536 frames");
 		e = calltree_child(r->tree, node, frame_of(r, stack + at, end - at), &node);
+		if (e == 0)
+			e = add_level(r, end, node);
 		if (e < 0)
 			return e;
-		r->levels[r->depth++] = (struct level){end, node};
 		at = end + 1;
 	}
 	*ret_node = node;
@@ -219,9 +236,6 @@ int foldedin_read(const char *text, size_t len, struct calltree *t, uint32_t pro
 
 	if (e < 0)
 		return e;
-	r.levels = malloc(FOLDEDIN_FRAMES_MAX * sizeof(*r.levels));
-	if (!r.levels)
-		return -ENOMEM;
 	e = read_lines(&r, text, len, progress, arg);
 	free(r.levels);
 	*ret_stats = r.stats;
