@@ -8,6 +8,7 @@ struct arranging {
 	const struct labels *labels;
 	struct made *made;
 	uint32_t count;
+	uint32_t *ranks; /* by label: its place in their order */
 };
 
 static void sum_up(struct arranging *b)
@@ -36,57 +37,21 @@ static int compare_labels(const void *a, const void *b, void *arg)
 	return labels_compare(&names[*(const uint32_t *)a], &names[*(const uint32_t *)b]);
 }
 
-/* order[i] is the label at place i; ranks[label] is its place. */
-static int rank_labels(struct arranging *b, uint32_t **ret_order, uint32_t **ret_ranks)
+/* order[i] is the label at place i. */
+static int rank_labels(struct arranging *b, uint32_t **ret_order)
 {
 	uint32_t count = b->labels->count;
 	AUTO(free_auto) uint32_t *order = malloc(count * sizeof(*order));
-	AUTO(free_auto) uint32_t *ranks = malloc(count * sizeof(*ranks));
 
-	if (!order || !ranks)
+	b->ranks = malloc(count * sizeof(*b->ranks));
+	if (!order || !b->ranks)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++)
 		order[i] = i;
 	qsort_r(order, count, sizeof(*order), compare_labels, b->labels->names);
 	for (uint32_t i = 0; i < count; i++)
-		ranks[order[i]] = i;
+		b->ranks[order[i]] = i;
 	*ret_order = MOVE(order);
-	*ret_ranks = MOVE(ranks);
-	return 0;
-}
-
-/* One pass of a stable counting sort: to[] gets from[] ordered by key, keys below keys. from NULL:
- * 0, 1, … starts, of keys + 1 zeroes, becomes where each key ends. */
-static void sort_by(const struct arranging *b, bool by_parent, const uint32_t *ranks,
-	const uint32_t *from, uint32_t *to, uint32_t *starts, uint32_t keys)
-{
-	for (uint32_t i = 1; i < b->count; i++)
-		starts[(by_parent ? b->made[i].parent : ranks[b->made[i].label]) + 1]++;
-	for (uint32_t k = 0; k < keys; k++)
-		starts[k + 1] += starts[k];
-	for (uint32_t i = 1; i < b->count; i++) {
-		uint32_t m = from ? from[i - 1] : i;
-
-		to[starts[by_parent ? b->made[m].parent : ranks[b->made[m].label]]++] = m;
-	}
-}
-
-/* Children lie together, in their order: those of m end at ends[m] and begin at ends[m - 1]. */
-static int sort_children(
-	struct arranging *b, const uint32_t *ranks, uint32_t **ret_children, uint32_t **ret_ends)
-{
-	size_t most = b->count > b->labels->count ? b->count : b->labels->count;
-	AUTO(free_auto) uint32_t *by_label = malloc(b->count * sizeof(*by_label));
-	AUTO(free_auto) uint32_t *children = malloc(b->count * sizeof(*children));
-	AUTO(free_auto) uint32_t *ends = calloc(most + 1, sizeof(*ends));
-
-	if (!by_label || !children || !ends)
-		return -ENOMEM;
-	sort_by(b, false, ranks, NULL, by_label, ends, b->labels->count);
-	memset(ends, 0, (most + 1) * sizeof(*ends));
-	sort_by(b, true, ranks, by_label, children, ends, b->count);
-	*ret_children = MOVE(children);
-	*ret_ends = MOVE(ends);
 	return 0;
 }
 
@@ -120,8 +85,38 @@ static void give_back(struct view *v)
 		v->nodes = less;
 }
 
-static int walk(
-	struct arranging *b, const uint32_t *ranks, const uint32_t *children, const uint32_t *ends)
+#define FEW 16u /* are sorted by putting each in its place */
+
+static int later_first(const void *a, const void *b, void *arg)
+{
+	const struct visit *x = a, *y = b;
+	const struct arranging *whole = arg;
+	uint32_t rx = whole->ranks[whole->made[x->made].label];
+	uint32_t ry = whole->ranks[whole->made[y->made].label];
+
+	return (rx < ry) - (rx > ry);
+}
+
+/* The first of them last: it is taken first. Their labels differ. */
+static void sort_visits(struct arranging *b, struct visit *list, uint32_t count)
+{
+	if (count > FEW) {
+		qsort_r(list, count, sizeof(*list), later_first, b);
+		return;
+	}
+	for (uint32_t i = 1; i < count; i++) {
+		struct visit one = list[i];
+		uint32_t at = i;
+
+		while (at > 0 && later_first(&list[at - 1], &one, b) > 0) {
+			list[at] = list[at - 1];
+			at--;
+		}
+		list[at] = one;
+	}
+}
+
+static int walk(struct arranging *b)
 {
 	struct view *v = b->view;
 	AUTO(free_auto) struct visit *stack = malloc(b->count * sizeof(*stack));
@@ -134,8 +129,7 @@ static int walk(
 	while (top > 0) {
 		struct visit at = stack[--top];
 		const struct made *m = &b->made[at.made];
-		uint32_t first = at.made ? ends[at.made - 1] : 0;
-		uint32_t own = v->node_count;
+		uint32_t own = v->node_count, first = top;
 
 		if (folds(b, m, at.depth)) {
 			fold(v, m, at.parent);
@@ -143,14 +137,15 @@ static int walk(
 		}
 		v->nodes[v->node_count++] = (struct view_node){
 			.depth = at.depth,
-			.name = ranks[m->label],
+			.name = b->ranks[m->label],
 			.self = m->self,
 			.total = m->total,
 			.samples = m->samples,
 			.self_samples = m->self_samples,
 		};
-		for (uint32_t i = ends[at.made]; i-- > first;)
-			stack[top++] = (struct visit){children[i], own, at.depth + 1};
+		for (uint32_t c = m->first; c; c = b->made[c].next)
+			stack[top++] = (struct visit){c, own, at.depth + 1};
+		sort_visits(b, stack + first, top - first);
 	}
 	give_back(v);
 	return 0;
@@ -190,18 +185,14 @@ int arrange(struct view *v, const struct labels *labels, struct made *made, uint
 	struct arranging whole = {.view = v, .labels = labels, .made = made, .count = count};
 	struct arranging *b = &whole;
 	AUTO(free_auto) uint32_t *order = NULL;
-	AUTO(free_auto) uint32_t *ranks = NULL;
-	AUTO(free_auto) uint32_t *children = NULL;
-	AUTO(free_auto) uint32_t *ends = NULL;
 	int r;
 
 	sum_up(b);
-	r = rank_labels(b, &order, &ranks);
+	r = rank_labels(b, &order);
 	if (r == 0)
-		r = sort_children(b, ranks, &children, &ends);
-	if (r == 0)
-		r = walk(b, ranks, children, ends);
+		r = walk(b);
 	if (r == 0)
 		r = take_names(b, order);
+	free(b->ranks);
 	return r;
 }

@@ -12,7 +12,9 @@ struct made {
 	uint32_t parent, label;
 	uint64_t self, self_samples;
 	uint64_t total, samples;
-	uint32_t nodes; /* in its subtree */
+	uint32_t nodes;       /* in its subtree */
+	uint32_t first, next; /* child, sibling; 0: none */
+	uint32_t children;
 };
 
 /* Fills names, nodes, total, samples and what was folded of v; of made, all but self is filled on

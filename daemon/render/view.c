@@ -12,6 +12,10 @@
  * ancestors with it; the result is sorted and cut while it is walked in preorder. Nothing recurses:
  * stacks may be thousands deep. */
 
+/* Children up to so many are found by looking at each, the latest first: most have one or two, and
+ * are near in memory. More are in an index as well. */
+#define FEW 8u
+
 #define CUT       (UINT32_MAX - (UINT32_MAX >> 1)) /* in place_of: the node's own label did not fit */
 #define CUT_DEPTH 64u                              /* of inverted stacks once all steps are spent */
 
@@ -21,8 +25,9 @@ struct build {
 	const struct view_query *q;
 	struct labels labels;
 
-	/* By node of the profile. */
-	uint64_t *weight, *samples;
+	/* By node of the profile. The profile's own where all of it is asked for. */
+	const uint64_t *weight, *samples;
+	uint64_t *summed_weight, *summed_samples;
 	uint32_t *process_of;       /* PROFILE_NO_PROCESS: below a special frame */
 	uint32_t *place_of, *stamp; /* made node, valid while stamp == round */
 	uint32_t *climb;
@@ -33,7 +38,7 @@ struct build {
 
 	struct made *made;
 	uint32_t made_count, made_cap, max_made;
-	struct index children; /* (parent, label) to made node */
+	struct index children; /* (parent, label) to made node, where there are many */
 };
 
 bool view_query_needs_log(const struct view_query *q)
@@ -45,8 +50,8 @@ static void build_done(struct build *b)
 {
 	labels_done(&b->labels);
 	index_done(&b->children);
-	free(b->weight);
-	free(b->samples);
+	free(b->summed_weight);
+	free(b->summed_samples);
 	free(b->process_of);
 	free(b->place_of);
 	free(b->stamp);
@@ -70,12 +75,66 @@ static int make(struct build *b, uint32_t parent, uint32_t label, uint32_t *ret_
 	return 0;
 }
 
+static uint64_t hash_child(uint32_t parent, uint32_t label)
+{
+	return hash_u64((uint64_t)parent << 32 | label);
+}
+
+static uint32_t find_child(const struct build *b, uint32_t parent, uint32_t label)
+{
+	uint64_t hash;
+	size_t cursor;
+	uint32_t child;
+
+	if (b->made[parent].children <= FEW) {
+		child = b->made[parent].first;
+		while (child && b->made[child].label != label)
+			child = b->made[child].next;
+		return child;
+	}
+	cursor = hash = hash_child(parent, label);
+	while ((child = index_next(&b->children, hash, &cursor)) != INDEX_NONE) {
+		if (b->made[child].parent == parent && b->made[child].label == label)
+			return child;
+	}
+	return 0;
+}
+
+static int index_child(struct build *b, uint32_t child)
+{
+	int r = index_room(&b->children);
+
+	if (r == 0)
+		index_put(&b->children,
+			hash_child(b->made[child].parent, b->made[child].label), child);
+	return r;
+}
+
+static int add_child(struct build *b, uint32_t parent, uint32_t label, uint32_t *ret_child)
+{
+	struct made *p;
+	uint32_t child;
+	int r = make(b, parent, label, &child);
+
+	if (r < 0)
+		return r;
+	p = &b->made[parent];
+	b->made[child].next = p->first;
+	p->first = child;
+	p->children++;
+	/* With this one they are many: those before it go in, too. */
+	for (uint32_t c = child; r == 0 && c && p->children == FEW + 1; c = b->made[c].next)
+		r = index_child(b, c);
+	if (r == 0 && p->children > FEW + 1)
+		r = index_child(b, child);
+	*ret_child = child;
+	return r;
+}
+
 /* The child of *at with that label, made if need be: *at becomes it. CUT is added to *at when there
  * is no room for it, and below such a place nothing more is made. */
 static int descend(struct build *b, uint32_t label, uint32_t *at)
 {
-	uint64_t hash = hash_u64((uint64_t)*at << 32 | label);
-	size_t cursor = hash;
 	uint32_t child;
 	int r;
 
@@ -84,24 +143,19 @@ static int descend(struct build *b, uint32_t label, uint32_t *at)
 	/* Nothing tells kernel functions apart: together they are one frame. */
 	if (labels_are_hidden(&b->labels, label) && b->made[*at].label == label)
 		return 0;
-	while ((child = index_next(&b->children, hash, &cursor)) != INDEX_NONE) {
-		if (b->made[child].parent == *at && b->made[child].label == label) {
-			*at = child;
-			return 0;
-		}
+	child = find_child(b, *at, label);
+	if (child) {
+		*at = child;
+		return 0;
 	}
 	if (b->made_count >= b->max_made) {
 		*at |= CUT;
 		return 0;
 	}
-	r = index_room(&b->children);
+	r = add_child(b, *at, label, &child);
 	if (r == 0)
-		r = make(b, *at, label, &child);
-	if (r < 0)
-		return r;
-	index_put(&b->children, hash, child);
-	*at = child;
-	return 0;
+		*at = child;
+	return r;
 }
 
 static int descend_frame(struct build *b, uint32_t frame, uint32_t *at)
@@ -195,20 +249,24 @@ static int resolve_inverted(struct build *b, uint32_t node, uint32_t *ret_at)
 	return r;
 }
 
-static int book(struct build *b, uint32_t node)
+static void add_weight(struct build *b, uint32_t node, uint32_t at)
 {
-	uint32_t at;
-	int r = b->q->inverted ? resolve_inverted(b, node, &at) : resolve(b, node, &at);
-
-	if (r < 0)
-		return r;
 	if (at & CUT) {
 		b->view->folded_weight += b->weight[node];
 		at &= ~CUT;
 	}
 	b->made[at].self += b->weight[node];
 	b->made[at].self_samples += b->samples[node];
-	return 0;
+}
+
+static int book(struct build *b, uint32_t node)
+{
+	uint32_t at;
+	int r = b->q->inverted ? resolve_inverted(b, node, &at) : resolve(b, node, &at);
+
+	if (r == 0)
+		add_weight(b, node, at);
+	return r;
 }
 
 static bool wanted_node(const struct build *b, uint32_t node)
@@ -228,45 +286,90 @@ static bool wanted_entry(const struct build *b, const struct log_entry *e)
 		(!q->tid || b->p->threads[e->thread].tid == q->tid) && wanted_node(b, e->node);
 }
 
+static bool has_weight(const struct build *b, uint32_t node)
+{
+	return b->weight[node] || b->samples[node];
+}
+
+/* Parents come before their children: one way back finds who is needed, one forth places them. */
+static int book_downwards(struct build *b)
+{
+	const struct profile_node *nodes = b->p->nodes;
+	int r = 0;
+
+	b->round++;
+	for (uint32_t i = b->p->node_count; i-- > 0;) {
+		if (has_weight(b, i))
+			b->stamp[i] = b->round;
+		if (b->stamp[i] == b->round)
+			b->stamp[nodes[i].parent] = b->round;
+	}
+	for (uint32_t i = 0; r == 0 && i < b->p->node_count; i++) {
+		if (b->stamp[i] != b->round)
+			continue;
+		r = place_node(b, i);
+		if (r == 0 && has_weight(b, i))
+			add_weight(b, i, b->place_of[i]);
+	}
+	return r;
+}
+
 static int book_all(struct build *b)
 {
 	int r = 0;
 
-	b->round++;
+	if (!b->q->inverted)
+		return book_downwards(b);
 	for (uint32_t i = 0; r == 0 && i < b->p->node_count; i++) {
-		if (b->weight[i] || b->samples[i])
+		if (has_weight(b, i))
 			r = book(b, i);
 	}
 	return r;
+}
+
+/* Room to sum in, where it is not the profile's own. */
+static int sum_apart(struct build *b)
+{
+	size_t nodes = b->p->node_count + (size_t)1;
+
+	b->weight = b->summed_weight = calloc(nodes, sizeof(*b->summed_weight));
+	b->samples = b->summed_samples = calloc(nodes, sizeof(*b->summed_samples));
+	return b->weight && b->samples ? 0 : -ENOMEM;
 }
 
 static int build_from_tree(struct build *b)
 {
 	const struct profile *p = b->p;
 	size_t at = (size_t)b->q->event * p->node_count;
+	int r = 0;
 
-	for (uint32_t i = 0; i < p->node_count; i++) {
+	b->weight = p->self_weight + at;
+	b->samples = p->self_samples + at;
+	if (b->q->pid)
+		r = sum_apart(b);
+	for (uint32_t i = 0; r == 0 && b->q->pid && i < p->node_count; i++) {
 		if (!wanted_node(b, i))
 			continue;
-		b->weight[i] = p->self_weight[at + i];
-		b->samples[i] = p->self_samples[at + i];
+		b->summed_weight[i] = p->self_weight[at + i];
+		b->summed_samples[i] = p->self_samples[at + i];
 	}
-	return book_all(b);
+	return r < 0 ? r : book_all(b);
 }
 
 static int build_from_log(struct build *b)
 {
 	const struct profile *p = b->p;
+	int r = sum_apart(b);
 
-	for (uint32_t i = 0; i < p->log_count; i++) {
+	for (uint32_t i = 0; r == 0 && i < p->log_count; i++) {
 		const struct log_entry *e = &p->log[i];
 
 		if (!wanted_entry(b, e))
 			continue;
-		b->weight[e->node] += e->weight;
-		b->samples[e->node]++;
+		b->summed_weight[e->node] += e->weight;
+		b->summed_samples[e->node]++;
 	}
-	return book_all(b);
+	return r < 0 ? r : book_all(b);
 }
 
 /* The log entries of one thread: summed by node, booked, and the sums cleared for the next. */
@@ -277,8 +380,8 @@ static int book_thread(struct build *b, const uint32_t *entries, uint32_t count)
 
 	b->round++;
 	for (uint32_t i = 0; i < count; i++) {
-		b->weight[log[entries[i]].node] += log[entries[i]].weight;
-		b->samples[log[entries[i]].node]++;
+		b->summed_weight[log[entries[i]].node] += log[entries[i]].weight;
+		b->summed_samples[log[entries[i]].node]++;
 	}
 	for (uint32_t i = 0; r == 0 && i < count; i++) {
 		uint32_t node = log[entries[i]].node;
@@ -286,7 +389,7 @@ static int book_thread(struct build *b, const uint32_t *entries, uint32_t count)
 		if (b->samples[node] == 0)
 			continue;
 		r = book(b, node);
-		b->weight[node] = b->samples[node] = 0;
+		b->summed_weight[node] = b->summed_samples[node] = 0;
 	}
 	return r;
 }
@@ -297,9 +400,9 @@ static int build_by_thread(struct build *b)
 	AUTO(free_auto) uint32_t *starts = calloc(p->thread_count + (size_t)2, sizeof(*starts));
 	AUTO(free_auto) uint32_t *entries = calloc(p->log_count + (size_t)1, sizeof(*entries));
 	uint32_t first = 0;
-	int r = 0;
+	int r = sum_apart(b);
 
-	if (!starts || !entries)
+	if (r < 0 || !starts || !entries)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < p->log_count; i++)
 		starts[p->log[i].thread + 1] += wanted_entry(b, &p->log[i]);
@@ -333,13 +436,11 @@ static int build_init(struct build *b, struct view *v)
 	b->max_made = VIEW_NODES_MAX;
 	if (b->q->max_nodes && b->q->max_nodes < VIEW_NODES_MAX)
 		b->max_made = b->q->max_nodes;
-	b->weight = calloc(nodes, sizeof(*b->weight));
-	b->samples = calloc(nodes, sizeof(*b->samples));
 	b->process_of = malloc(nodes * sizeof(*b->process_of));
 	b->place_of = malloc(nodes * sizeof(*b->place_of));
 	b->stamp = calloc(nodes, sizeof(*b->stamp));
 	b->climb = malloc(nodes * sizeof(*b->climb));
-	if (!b->weight || !b->samples || !b->process_of || !b->place_of || !b->stamp || !b->climb)
+	if (!b->process_of || !b->place_of || !b->stamp || !b->climb)
 		return -ENOMEM;
 	profile_find_processes(b->p, b->process_of);
 	return make(b, 0, 0, &root);
