@@ -105,8 +105,8 @@ static int index_child(struct build *b, uint32_t child)
 	int r = index_room(&b->children);
 
 	if (r == 0)
-		index_put(&b->children,
-			hash_child(b->made[child].parent, b->made[child].label), child);
+		index_put(&b->children, hash_child(b->made[child].parent, b->made[child].label),
+			child);
 	return r;
 }
 

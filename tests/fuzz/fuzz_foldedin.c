@@ -21,7 +21,8 @@ static struct calltree *new_tree(void)
 	struct calltree *t;
 	uint32_t top;
 
-	if (calltree_new(&o, &t) < 0 || calltree_process(t, 0, 0) != 0 || calltree_top(t, 0, &top) < 0)
+	if (calltree_new(&o, &t) < 0 || calltree_process(t, 0, 0) != 0 ||
+		calltree_top(t, 0, &top) < 0)
 		abort();
 	return t;
 }
