@@ -92,6 +92,9 @@ const char *format_of_file(const char *file)
 		return "folded";
 	if (dot && strcmp(dot, ".data") == 0)
 		return "perfdata";
+	/* Profiles of pprof are named x.pb.gz. */
+	if (dot && strcmp(dot, ".gz") == 0 && dot - file > 3 && memcmp(dot - 3, ".pb", 3) == 0)
+		return "pprof";
 	if (dot && (strcmp(dot, ".txt") == 0 || strcmp(dot, ".text") == 0))
 		return "text";
 	return "svg";

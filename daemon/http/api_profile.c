@@ -112,7 +112,7 @@ static bool ask_format(struct req *r, enum render_format *format)
 	if (!text || render_format_parse(text, format) == 0)
 		return true;
 	problem(r, 400,
-		"The query value format must be json, folded, svg, text or perfdata, not "
+		"The query value format must be json, folded, svg, text, perfdata or pprof, not "
 		"\"%.100s\".",
 		text);
 	return false;

@@ -16,6 +16,7 @@ static bool item_of(const struct profile_frame *f, uint32_t process, struct perf
 		ret_item->kind = PERFOUT_JIT;
 		ret_item->what = f->addr / PLACES_PAGE;
 		return true;
+	case FRAME_NAMED:
 	case FRAME_SPECIAL:
 		ret_item->kind = PERFOUT_SPECIAL;
 		ret_item->what = f->addr;

@@ -75,6 +75,7 @@ uint64_t places_address(const struct places *at, const struct profile_frame *f)
 
 	switch (f->kind) {
 	case FRAME_USER: return at->modules[f->module].base + offset_of(p, f);
+	case FRAME_NAMED:
 	case FRAME_SPECIAL: return at->special_base + f->addr * PLACES_PAGE;
 	default: return f->addr;
 	}

@@ -17,7 +17,7 @@ struct place {
 struct places {
 	const struct profile *profile;
 	struct place *modules;
-	uint64_t special_base; /* what is no code has a page of its own from here on, by text */
+	uint64_t special_base; /* what has no address has a page of its own from here on, by text */
 };
 
 /* The profile outlives it. -ENOMEM. */

@@ -20,6 +20,7 @@ static const struct writer *const writers[] = {
 	[RENDER_SVG] = &svg_writer,
 	[RENDER_TEXT] = &text_writer,
 	[RENDER_PERFDATA] = &perfdata_writer,
+	[RENDER_PPROF] = &pprof_writer,
 };
 
 #define WRITER_COUNT (sizeof(writers) / sizeof(writers[0]))

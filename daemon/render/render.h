@@ -9,8 +9,15 @@
 #include "base/buf.h"
 #include "daemon/render/view.h"
 
-enum render_format { RENDER_JSON, RENDER_FOLDED, RENDER_SVG, RENDER_TEXT, RENDER_PERFDATA };
-/* "json", "folded", "svg", "text", "perfdata": -EINVAL otherwise. */
+enum render_format {
+	RENDER_JSON,
+	RENDER_FOLDED,
+	RENDER_SVG,
+	RENDER_TEXT,
+	RENDER_PERFDATA,
+	RENDER_PPROF
+};
+/* "json", "folded", "svg", "text", "perfdata", "pprof": -EINVAL otherwise. */
 int render_format_parse(const char *text, enum render_format *ret_format);
 /* True when it writes single samples, which the profile must have a log of then. */
 bool render_needs_log(enum render_format format);

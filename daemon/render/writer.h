@@ -16,6 +16,7 @@ struct writer {
 	void (*end)(void *state);
 };
 
-extern const struct writer json_writer, folded_writer, svg_writer, text_writer, perfdata_writer;
+extern const struct writer json_writer, folded_writer, svg_writer, text_writer, perfdata_writer,
+	pprof_writer;
 
 #endif
