@@ -4,13 +4,14 @@
 
 #define REMEMBERED_MAX 16 /* compilers nest two deep */
 
-enum { REG_BP = 6, REG_SP = 7, REG_RA = 16 };
+enum { REG_BX = 3, REG_BP = 6, REG_SP = 7, REG_RA = 16 };
 
 /* Operators of expressions, and of instructions those that are told apart here. */
 enum {
 	OP_DEREF = 0x06,
 	OP_AND = 0x1a,
 	OP_PLUS = 0x22,
+	OP_PLUS_UCONST = 0x23,
 	OP_SHL = 0x24,
 	OP_GE = 0x2a,
 	OP_LIT0 = 0x30,
@@ -37,6 +38,7 @@ struct run {
 static struct cfi_place *place_of(struct cfi_state *s, uint64_t reg)
 {
 	switch (reg) {
+	case REG_BX: return &s->bx;
 	case REG_BP: return &s->bp;
 	case REG_SP: return &s->sp;
 	case REG_RA: return &s->ra;
@@ -328,6 +330,35 @@ static bool in_words(int64_t bytes, uint32_t max, uint32_t *ret_words)
 	return true;
 }
 
+/* "The word at rsp (or rbp) + number, + another": where hand-written code keeps what its stack
+ * pointer was. */
+static bool is_saved(const struct cfi_view *v, const struct cfi_state *s, uint32_t *ret_a)
+{
+	struct reader r = {
+		v, s->cfa_at, s->cfa_end, s->cfa_at < s->cfa_end && s->cfa_end <= v->len};
+	uint32_t slot, distance = 0;
+	uint8_t base = take_u8(&r);
+
+	if ((base != OP_BREG_SP && base != OP_BREG_BP) ||
+		!in_words(take_sleb(&r), CFI_SAVED_SLOT, &slot) || take_u8(&r) != OP_DEREF)
+		return false;
+	if (r.at < r.end &&
+		(take_u8(&r) != OP_PLUS_UCONST ||
+			!in_words((int64_t)take_uleb(&r), 255, &distance)))
+		return false;
+	*ret_a = slot | (base == OP_BREG_BP ? CFI_SAVED_BY_BP : 0) | distance << 8;
+	return r.ok && r.at == r.end;
+}
+
+/* Where rbp is, from the CFA; false: where no code can say. 1 would be the return address. */
+static bool bp_in_words(const struct cfi_state *s, uint32_t *ret_b)
+{
+	*ret_b = 0;
+	return s->bp.how == CFI_SAME ||
+		(s->bp.how == CFI_AT && s->bp.offset < -8 && s->bp.offset != INT64_MIN &&
+			in_words(-s->bp.offset, CFI_B_MAX, ret_b));
+}
+
 static uint32_t code_by_expression(const struct cfi_view *v, const struct cfi_state *s)
 {
 	int64_t offset;
@@ -335,6 +366,8 @@ static uint32_t code_by_expression(const struct cfi_view *v, const struct cfi_st
 
 	if (is_stub(v, s, &offset, &b) && s->bp.how == CFI_SAME && in_words(offset, CFI_A_MAX, &a))
 		return cfi_code(CFI_IN_STUB, a, b);
+	if (is_saved(v, s, &a) && bp_in_words(s, &b))
+		return cfi_code(CFI_BY_SAVED, a, b);
 	if (!is_based(v, s->cfa_at, s->cfa_end, OP_BREG_BP, true, &offset) || offset == INT64_MIN ||
 		!in_words(-offset, CFI_A_MAX, &a))
 		return CFI_ASK;
@@ -345,18 +378,31 @@ static uint32_t code_by_expression(const struct cfi_view *v, const struct cfi_st
 
 static uint32_t code_by_register(const struct cfi_state *s)
 {
-	uint32_t a, b = 0;
+	bool followed = s->cfa_reg == REG_SP || s->cfa_reg == REG_BP;
+	uint32_t a, b;
 
-	if ((s->cfa_reg != REG_SP && s->cfa_reg != REG_BP) ||
-		!in_words(s->cfa_offset, CFI_A_MAX, &a))
+	if (s->cfa_reg >= REG_RA || !bp_in_words(s, &b) ||
+		!in_words(s->cfa_offset, followed ? CFI_A_MAX : CFI_A_MAX >> 4, &a))
 		return CFI_ASK;
-	/* 1 would be the return address. */
-	if (s->bp.how != CFI_SAME &&
-		(s->bp.how != CFI_AT || s->bp.offset >= -8 ||
-			s->bp.offset < -(int64_t)CFI_B_MAX * 8 ||
-			!in_words(-s->bp.offset, CFI_B_MAX, &b)))
-		return CFI_ASK;
+	if (!followed)
+		return cfi_code(CFI_BY_REG, a << 4 | (uint32_t)s->cfa_reg, b);
 	return cfi_code(s->cfa_reg == REG_SP ? CFI_BY_SP : CFI_BY_BP, a, b);
+}
+
+/* rbx is followed too, as rules of the run-time linker's go by it; where it cannot be, nothing else
+ * has to suffer. */
+static uint32_t with_bx(uint32_t code, const struct cfi_place *bx)
+{
+	uint32_t c = CFI_C_LOST;
+
+	if (cfi_code_kind(code) == CFI_ASK)
+		return code;
+	if (bx->how == CFI_SAME)
+		c = 0;
+	else if (bx->how != CFI_AT || bx->offset >= -8 || bx->offset == INT64_MIN ||
+		!in_words(-bx->offset, CFI_C_MAX, &c))
+		c = CFI_C_LOST;
+	return cfi_code_with_bx(code, c);
 }
 
 static uint32_t code_of(const struct cfi_view *v, const struct cfi_cie *cie, const struct run *u)
@@ -371,7 +417,7 @@ static uint32_t code_of(const struct cfi_view *v, const struct cfi_cie *cie, con
 		return s->cfa_expression || s->cfa_reg != REG_SP ? CFI_ASK : CFI_ROOT;
 	if (s->sp.how != CFI_SAME || s->ra.how != CFI_AT || s->ra.offset != -8)
 		return CFI_ASK;
-	return s->cfa_expression ? code_by_expression(v, s) : code_by_register(s);
+	return with_bx(s->cfa_expression ? code_by_expression(v, s) : code_by_register(s), &s->bx);
 }
 
 bool cfi_rows_cie(const struct cfi_view *v, const struct cfi_cie *cie, struct cfi_state *ret)
@@ -384,8 +430,10 @@ bool cfi_rows_cie(const struct cfi_view *v, const struct cfi_cie *cie, struct cf
 	while (!u.strange && r.at < r.end)
 		run_one(&u, &r);
 	if (u.strange || u.pc != 0) /* asked about, unless the entry says all anew */
-		u.now = (struct cfi_state){
-			.bp.how = CFI_OTHER, .sp.how = CFI_OTHER, .ra.how = CFI_OTHER};
+		u.now = (struct cfi_state){.bx.how = CFI_OTHER,
+			.bp.how = CFI_OTHER,
+			.sp.how = CFI_OTHER,
+			.ra.how = CFI_OTHER};
 	*ret = u.now;
 	return true;
 }

@@ -20,7 +20,7 @@ struct cfi_state {
 	uint64_t cfa_reg;
 	int64_t cfa_offset;
 	uint64_t cfa_at, cfa_end;
-	struct cfi_place bp, sp, ra;
+	struct cfi_place bx, bp, sp, ra;
 };
 
 /* What a CIE says by itself, for the entries that refer to it. False: entries of it are not to be

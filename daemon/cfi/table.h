@@ -7,12 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CFI_TABLE_MAGIC    0x31544650u /* "PFT1": another layout gets another number */
+#define CFI_TABLE_MAGIC    0x32544650u /* "PFT2": another layout gets another number */
 #define CFI_TABLE_ROWS_MAX (8u << 20)  /* the largest browsers have some 4 million */
 
-/* What a rule is, in the low three bits of its code; a are the 16 bits above, b the 13 above those.
- * Unless said otherwise: the return address is at CFA - 8, the caller's stack pointer is the CFA,
- * and its rbp is at CFA - 8 * b, or unchanged when b is 0. */
+/* What a rule is, in the low four bits of its code; a are the 16 bits above, b the 6 above those, c
+ * the 6 above those. Unless said otherwise: the return address is at CFA - 8, the caller's stack
+ * pointer is the CFA, its rbp is at CFA - 8 * b, or unchanged when b is 0, and so is its rbx with
+ * c, or lost when c is CFI_C_LOST. */
 enum cfi_kind {
 	CFI_NONE,    /* no entry for this code */
 	CFI_ASK,     /* a rule that no code can say: for a library */
@@ -22,32 +23,51 @@ enum cfi_kind {
 	CFI_BY_SLOT, /* CFA = the word at rbp - 8 * a; caller's rbp: the word at rbp, if b */
 	CFI_IN_STUB, /* of a PLT: CFA = rsp + 8 * a, and 8 more where the low half byte of pc >= b
 		      */
-	CFI_SIGNAL,  /* the kernel's signal frame: rsp, rip and rbp at rsp + 160, 168, 120 */
+	CFI_SIGNAL,  /* the kernel's signal frame: rsp, rip, rbp, rbx at rsp + 160, 168, 120, 128 */
+	CFI_BY_REG,  /* CFA = register (a & 15, as DWARF numbers it) + 8 * (a >> 4) */
+	/* CFA = the word at rsp, or rbp with CFI_SAVED_BY_BP in a, + 8 * (a & CFI_SAVED_SLOT), and
+	 * 8 * (a >> 8) more */
+	CFI_BY_SAVED,
 	CFI_KINDS
 };
-_Static_assert(CFI_KINDS == 8, "three bits");
+_Static_assert(CFI_KINDS <= 16, "four bits");
 
-#define CFI_A_MAX 0xffffu
-#define CFI_B_MAX 0x1fffu
+#define CFI_SAVED_SLOT  0x7fu
+#define CFI_SAVED_BY_BP 0x80u
+
+#define CFI_A_MAX  0xffffu
+#define CFI_B_MAX  0x3fu /* callers' registers are pushed first of all */
+#define CFI_C_MAX  0x3eu
+#define CFI_C_LOST 0x3fu
 
 static inline uint32_t cfi_code(enum cfi_kind kind, uint32_t a, uint32_t b)
 {
-	return (uint32_t)kind | a << 3 | b << 19;
+	return (uint32_t)kind | a << 4 | b << 20;
+}
+
+static inline uint32_t cfi_code_with_bx(uint32_t code, uint32_t c)
+{
+	return code | c << 26;
 }
 
 static inline enum cfi_kind cfi_code_kind(uint32_t code)
 {
-	return (enum cfi_kind)(code & 7);
+	return (enum cfi_kind)(code & 15);
 }
 
 static inline uint64_t cfi_code_a(uint32_t code)
 {
-	return (code >> 3) & CFI_A_MAX;
+	return (code >> 4) & CFI_A_MAX;
 }
 
 static inline uint64_t cfi_code_b(uint32_t code)
 {
-	return code >> 19;
+	return (code >> 20) & CFI_B_MAX;
+}
+
+static inline uint64_t cfi_code_c(uint32_t code)
+{
+	return code >> 26;
 }
 
 /* Then row_count u32 offsets from base, ascending, the first 0; then as many codes. The last row is

@@ -1,8 +1,8 @@
 /* Compiled unwind rules: a frame is one look-up by its address and one or two words of the stack.
  * Of a module that has no table of them yet, those that are needed are compiled one by one. What no
- * compiled rule can say is left to a stepper for that frame. Of the registers pc, sp and rbp alone
- * are followed: where another one turns out to be needed, or rbp when it was not copied, the whole
- * stack is walked again by the stepper. */
+ * compiled rule can say is left to a stepper for that frame. Of the registers pc, sp, rbp and rbx
+ * alone are followed: where another one is needed, or one of these two where it was not copied, the
+ * whole stack is walked again by the stepper. */
 #include "daemon/unwind/walk.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 #define TAGS_MAX 0xffffu
 #define ADDR_MAX (UINT64_C(1) << 48)
 
-#define FOLLOWED ((1u << DWREG_RIP) | (1u << DWREG_RSP) | (1u << DWREG_RBP))
+#define FOLLOWED ((1u << DWREG_RIP) | (1u << DWREG_RSP) | (1u << DWREG_RBP) | (1u << DWREG_RBX))
 
 /* key: the address, and above it the tag of its space; 0: free. */
 struct entry {
@@ -200,13 +200,13 @@ static enum step cannot_read(const struct walk *w)
 	return w->end == UNWIND_STACK_CUT ? STEP_END : STEP_AGAIN;
 }
 
-static void lose_bp(struct walk *w)
+static void lose(struct walk *w, unsigned reg)
 {
-	w->regs.known &= ~(1u << DWREG_RBP);
+	w->regs.known &= ~(1u << reg);
 }
 
-/* In the epilogue of the innermost function rbp may have its caller's value again, while its slot
- * is below sp, where nothing was copied. */
+/* In the epilogue of the innermost function rbp or rbx may have its caller's value again, while its
+ * slot is below sp, where nothing was copied. */
 static bool is_popped(struct walk *w, uint64_t slot)
 {
 	struct range *r;
@@ -233,19 +233,38 @@ static inline enum step go_to_caller(struct walk *w, uint64_t pc, uint64_t cfa, 
 	return STEP_ON;
 }
 
-/* The CFA is known: the rest of the usual rule. slot is where rbp is; 0: unchanged. */
-static inline enum step step_to(struct walk *w, uint64_t cfa, uint64_t slot)
+/* The caller's value of a register that is in a slot of the stack; one that is not known may be
+ * then. */
+static inline void fetch(struct walk *w, unsigned reg, uint64_t slot)
 {
-	uint64_t pc, bp;
+	uint64_t value;
+
+	if (read_stack(w, slot, &value))
+		regs_set(&w->regs, reg, value);
+	else if (!is_popped(w, slot))
+		lose(w, reg);
+}
+
+static inline void fetch_bx(struct walk *w, uint64_t cfa, uint32_t code)
+{
+	uint64_t c = cfi_code_c(code);
+
+	if (c == CFI_C_LOST)
+		lose(w, DWREG_RBX);
+	else if (c != 0)
+		fetch(w, DWREG_RBX, cfa - 8 * c);
+}
+
+/* The CFA is known: the rest of the usual rule. slot is where rbp is; 0: unchanged. */
+static inline enum step step_to(struct walk *w, uint64_t cfa, uint64_t slot, uint32_t code)
+{
+	uint64_t pc;
 
 	if (!read_stack(w, cfa - 8, &pc))
 		return cannot_read(w);
-	if (slot != 0) {
-		if (read_stack(w, slot, &bp))
-			w->regs.value[DWREG_RBP] = bp;
-		else if (!is_popped(w, slot))
-			lose_bp(w);
-	}
+	if (slot != 0)
+		fetch(w, DWREG_RBP, slot);
+	fetch_bx(w, cfa, code);
 	return go_to_caller(w, pc, cfa, false);
 }
 
@@ -255,12 +274,43 @@ static enum step step_by_slot(struct walk *w, uint32_t code)
 
 	if (!read_stack(w, bp - 8 * cfi_code_a(code), &cfa))
 		return cannot_read(w);
-	return step_to(w, cfa, cfi_code_b(code) ? bp : 0);
+	return step_to(w, cfa, cfi_code_b(code) ? bp : 0, code);
+}
+
+/* slot of rbp for the kinds that say it by its distance from the CFA */
+static inline uint64_t bp_slot(uint64_t cfa, uint32_t code)
+{
+	uint64_t b = cfi_code_b(code);
+
+	return b ? cfa - 8 * b : 0;
+}
+
+static enum step step_by_reg(struct walk *w, uint32_t code)
+{
+	unsigned reg = cfi_code_a(code) & 15;
+	uint64_t cfa = w->regs.value[reg] + 8 * (cfi_code_a(code) >> 4);
+
+	if (!regs_known(&w->regs, reg))
+		return STEP_AGAIN;
+	return step_to(w, cfa, bp_slot(cfa, code), code);
+}
+
+static enum step step_by_saved(struct walk *w, uint32_t code)
+{
+	uint64_t a = cfi_code_a(code), cfa;
+	unsigned base = a & CFI_SAVED_BY_BP ? DWREG_RBP : DWREG_RSP;
+
+	if (!regs_known(&w->regs, base))
+		return STEP_AGAIN;
+	if (!read_stack(w, w->regs.value[base] + 8 * (a & CFI_SAVED_SLOT), &cfa))
+		return cannot_read(w);
+	cfa += 8 * (a >> 8);
+	return step_to(w, cfa, bp_slot(cfa, code), code);
 }
 
 static enum step step_by_signal(struct walk *w)
 {
-	uint64_t frame = w->regs.value[DWREG_RSP], sp, pc, bp;
+	uint64_t frame = w->regs.value[DWREG_RSP], sp, pc;
 
 	if (!read_stack(w, frame + 160, &sp) || !read_stack(w, frame + 168, &pc))
 		return cannot_read(w);
@@ -268,10 +318,8 @@ static enum step step_by_signal(struct walk *w)
 		w->end = UNWIND_NO_PROGRESS;
 		return STEP_END;
 	}
-	if (read_stack(w, frame + 120, &bp))
-		regs_set(&w->regs, DWREG_RBP, bp);
-	else
-		lose_bp(w);
+	fetch(w, DWREG_RBP, frame + 120);
+	fetch(w, DWREG_RBX, frame + 128);
 	return go_to_caller(w, pc, sp, true);
 }
 
@@ -310,22 +358,25 @@ static inline enum step step_by_code(struct table_walker *t, struct stepper *st,
 	uint32_t code, enum unwind_how *ret_how)
 {
 	enum cfi_kind kind = cfi_code_kind(code);
-	uint64_t a = 8 * cfi_code_a(code), b = cfi_code_b(code), cfa;
+	uint64_t a = 8 * cfi_code_a(code), cfa;
 
 	*ret_how = UNWIND_BY_CFI;
 	if (__builtin_expect(kind == CFI_BY_SP, 1)) {
 		cfa = w->regs.value[DWREG_RSP] + a;
-		return step_to(w, cfa, b ? cfa - 8 * b : 0);
+		return step_to(w, cfa, bp_slot(cfa, code), code);
 	}
 	if ((kind == CFI_BY_BP || kind == CFI_BY_SLOT) && !regs_known(&w->regs, DWREG_RBP))
 		return STEP_AGAIN;
 	switch (kind) {
 	case CFI_BY_BP:
 		cfa = w->regs.value[DWREG_RBP] + a;
-		return step_to(w, cfa, b ? cfa - 8 * b : 0);
+		return step_to(w, cfa, bp_slot(cfa, code), code);
 	case CFI_BY_SLOT: return step_by_slot(w, code);
+	case CFI_BY_REG: return step_by_reg(w, code);
+	case CFI_BY_SAVED: return step_by_saved(w, code);
 	case CFI_IN_STUB:
-		return step_to(w, w->regs.value[DWREG_RSP] + a + ((walk_pc(w) & 15) >= b) * 8u, 0);
+		cfa = w->regs.value[DWREG_RSP] + a + ((walk_pc(w) & 15) >= cfi_code_b(code)) * 8u;
+		return step_to(w, cfa, 0, code);
 	case CFI_SIGNAL: return step_by_signal(w);
 	case CFI_ROOT: w->end = UNWIND_ROOT; return STEP_END;
 	case CFI_NONE: return step_without_rules(w, ret_how);

@@ -20,7 +20,7 @@
 #include "daemon/reader/request.h"
 #include "tests/unit/build_elf.h"
 
-enum { BP = 6, SP = 7, RA = 16 };
+enum { BX = 3, BP = 6, SP = 7, RA = 16 };
 
 static struct reader_reply ask(int fd)
 {
@@ -88,7 +88,7 @@ static size_t cfa_ops(Dwarf_Frame *f, Dwarf_Op **ret_ops)
 	return dwarf_frame_cfa(f, ret_ops, &count) == 0 ? count : 0;
 }
 
-static bool agrees(Dwarf_Frame *f, uint32_t code)
+static bool cfa_agrees(Dwarf_Frame *f, uint32_t code)
 {
 	uint64_t a = 8 * cfi_code_a(code);
 	int64_t b = -8 * (int64_t)cfi_code_b(code);
@@ -105,12 +105,30 @@ static bool agrees(Dwarf_Frame *f, uint32_t code)
 	case CFI_IN_STUB:
 		return count > 8 && ops[0].atom == DW_OP_breg7 && ops[0].number == a &&
 			is_at(f, RA, -8);
+	case CFI_BY_REG:
+		return is_based(f, (int)cfi_code_a(code) & 15, a / 128 * 8) && is_at(f, BP, b) &&
+			is_at(f, RA, -8);
+	case CFI_BY_SAVED:
+		return count >= 2 && ops[1].atom == DW_OP_deref && is_at(f, BP, b) &&
+			is_at(f, RA, -8);
 	case CFI_SIGNAL:
 		return count == 2 && ops[0].atom == DW_OP_breg7 && ops[0].number == 160 &&
 			ops[1].atom == DW_OP_deref;
 	case CFI_ASK: return true;
 	default: return false;
 	}
+}
+
+static bool agrees(Dwarf_Frame *f, uint32_t code)
+{
+	enum cfi_kind kind = cfi_code_kind(code);
+	int64_t c = -8 * (int64_t)cfi_code_c(code);
+
+	return cfa_agrees(f, code) &&
+		(kind == CFI_SIGNAL || kind == CFI_ROOT || kind == CFI_ASK ||
+			cfi_code_c(code) == CFI_C_LOST || is_at(f, BX, c) ||
+			/* libdw does not know that callees keep it when nothing is said. */
+			(c == 0 && is_undefined(f, BX)));
 }
 
 /* Every row, at its first byte and at its last. */

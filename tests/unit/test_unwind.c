@@ -88,20 +88,28 @@ static bool is_expected(const struct trap_sample *t, unsigned signals)
 	return off_by_one == signals;
 }
 
-static void check(
-	struct fixture *f, const struct trap_sample *t, unsigned signals, unsigned min_frames)
+static void check_but(struct fixture *f, const struct trap_sample *t, unsigned signals,
+	unsigned min_frames, int without)
 {
 	assert_true(t->expected_count >= min_frames);
 	/* Twice: the first time the rules of some modules are yet to be compiled. */
 	for (int j = 0; j < 2 * ENGINES; j++) {
 		int i = j % ENGINES;
 
+		if (i == without)
+			continue;
 		unwinder_run(f->unwinders[i], f->space, &t->sample, UNWIND_FRAMES_MAX, &chain);
 		if (!is_expected(t, signals)) {
 			print_chain(engines[i], t);
 			fail_msg("%s differs", engines[i]);
 		}
 	}
+}
+
+static void check(
+	struct fixture *f, const struct trap_sample *t, unsigned signals, unsigned min_frames)
+{
+	check_but(f, t, signals, min_frames, -1);
 }
 
 static NI void leaf(void)
@@ -325,6 +333,58 @@ static void a_realigned_stack_with_alloca(void **state)
 	assert_int_equal(trap_end(), 3);
 	for (int i = 0; i < 3; i++)
 		check(*state, &traps[i], 0, 5);
+}
+
+/* As the run-time linker's trampoline and OpenSSL's ciphers do: a stack that is realigned by hand,
+ * its place kept in rbx, or in a slot of its own. */
+__asm__(".text\n"
+	"keeps_it_in_rbx:\n.cfi_startproc\n"
+	"push %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset %rbx,-16\n"
+	"mov %rsp,%rbx\n.cfi_def_cfa_register %rbx\n"
+	"and $-64,%rsp\nsub $192,%rsp\ncall *%rdi\n"
+	"mov %rbx,%rsp\n.cfi_def_cfa_register %rsp\n"
+	"pop %rbx\n.cfi_def_cfa_offset 8\n.cfi_restore %rbx\nret\n.cfi_endproc\n"
+	"keeps_it_in_a_slot:\n.cfi_startproc\n"
+	"mov %rsp,%rax\n.cfi_def_cfa_register %rax\n"
+	"push %rbx\n.cfi_offset %rbx,-16\npush %rbp\n.cfi_offset %rbp,-24\n"
+	"sub $256,%rsp\nand $-64,%rsp\nmov %rax,152(%rsp)\n"
+	/* the word at rsp + 152, + 8 */
+	".cfi_escape 0x0f,6,0x77,0x98,0x01,0x06,0x23,8\n"
+	"xor %ebx,%ebx\nxor %ebp,%ebp\ncall *%rdi\n"
+	"mov 152(%rsp),%rsi\n.cfi_def_cfa %rsi,8\n"
+	"mov -16(%rsi),%rbp\n.cfi_restore %rbp\nmov -8(%rsi),%rbx\n.cfi_restore %rbx\n"
+	"mov %rsi,%rsp\n.cfi_def_cfa_register %rsp\nret\n.cfi_endproc\n");
+void keeps_it_in_rbx(void (*fn)(void));
+void keeps_it_in_a_slot(void (*fn)(void));
+
+static NI void uses_both(void)
+{
+	keeps_it_in_rbx(leaf);
+	keeps_it_in_a_slot(leaf);
+	sink++;
+}
+
+static void stacks_realigned_by_hand(void **state)
+{
+	struct fixture *f = *state;
+	struct unwinder_stats before, after;
+
+	trap_begin(traps, 8, TRAP_STACK_BYTES);
+	uses_both();
+	keeps_it_in_rbx(uses_both);
+	keeps_it_in_a_slot(uses_both);
+	assert_int_equal(trap_end(), 6);
+	/* libdw does not know that callees keep rbx. */
+	for (int i = 0; i < 6; i++)
+		check_but(f, &traps[i], 0, 5, LIBDW);
+	/* By compiled rules alone. */
+	unwinder_get_stats(f->unwinders[TABLE], &before);
+	for (int i = 0; i < 6; i++)
+		unwinder_run(f->unwinders[TABLE], f->space, &traps[i].sample, 100, &chain);
+	unwinder_get_stats(f->unwinders[TABLE], &after);
+	assert_int_equal(after.stacks, before.stacks + 6);
+	assert_int_equal(after.asked_stacks, before.asked_stacks);
+	assert_int_equal(after.asked_frames, before.asked_frames);
 }
 
 static NI long steps_into_a_library(void)
@@ -782,6 +842,7 @@ int main(void)
 		WITH_FIXTURE(rules_of_the_cie_alone),
 		WITH_FIXTURE(a_call_at_the_end_of_a_function),
 		WITH_FIXTURE(a_realigned_stack_with_alloca),
+		WITH_FIXTURE(stacks_realigned_by_hand),
 		WITH_FIXTURE(at_every_instruction),
 		WITH_FIXTURE(with_rules_of_this_program_alone),
 		WITH_FIXTURE(with_rules_of_libraries_alone),
