@@ -1,9 +1,10 @@
 """For integration tests in Python: the programs of tests/targets, and looks at processes."""
 import glob
 import os
+import signal
 import subprocess
 
-from pfl import SOURCE, TMP, not_ok, finish
+from pfl import SOURCE, TMP, finish, not_ok, wait_for
 
 TARGETS = os.path.join(TMP, "targets")
 
@@ -19,7 +20,8 @@ def build(*names):
 
 
 def likely(share, truth, samples):
-    """Whether so many samples may well show this share, in percent, of something that has that one."""
+    """Whether so many samples may well show this share, in percent, of something that has that one: within four times
+    the error of so many, which one check in 16,000 is beyond, and a point."""
     return abs(share - truth) <= 4 * (truth * (100 - truth) / max(1, samples)) ** 0.5 + 1
 
 
@@ -36,6 +38,22 @@ def cpu_seconds(pid, children=False):
     """That it has used; also those of the children that it has waited for."""
     stat = stat_of(pid)
     return sum(int(x) for x in stat[11 : 15 if children else 13]) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_ns(pid, tid=None):
+    """The same, of one thread, and finer."""
+    with open(f"/proc/{pid}/task/{tid or pid}/schedstat") as f:
+        return int(f.read().split()[0])
+
+
+def stop(process):
+    """It stands still when this returns."""
+    os.kill(process.pid, signal.SIGSTOP)
+    wait_for(lambda: stat_of(process.pid)[0] == b"T")
+
+
+def go_on(process):
+    os.kill(process.pid, signal.SIGCONT)
 
 
 def children_of(pid):

@@ -19,6 +19,14 @@ BUILD = os.path.abspath(os.environ.get("PROFILED_BUILD", os.path.join(SOURCE, "b
 TMP = os.environ.get("TEST_TMP") or tempfile.mkdtemp(prefix="profiled-test.")
 SLOW = bool(os.environ.get("PROFILED_SANITIZED"))  # a sanitizer build: shorter runs, no figures that need speed
 
+
+
+def fewer(samples):
+    """How many samples, or whatever else takes time: a sanitizer looks for errors of memory and threads, for which a
+    third of them is enough."""
+    return -(-samples // 3) if SLOW else samples
+
+
 _failed = 0
 _children = []
 

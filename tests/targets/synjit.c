@@ -1,5 +1,5 @@
 /* synjit MODE [SECONDS]: runs code that it makes itself and writes /tmp/perf-PID.map for it.
- * plain: in_jit_fn. ages: three seconds of old_name_A, then at the same address new_name_B and,
+ * plain: in_jit_fn. ages: two seconds of CPU in old_name_A, then at the same address new_name_B and,
  * beside it, "void Foo.bar(int, java.lang.String)", inside of the range of big_stub and among
  * broken lines. */
 #include <stdio.h>
@@ -31,14 +31,6 @@ static void over(int sig)
 	_exit(0);
 }
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 NI void run_code(unsigned char *at)
 {
 	((void (*)(void))at)();
@@ -47,11 +39,9 @@ NI void run_code(unsigned char *at)
 
 static void ages(FILE *map, unsigned char *at)
 {
-	double start = now();
-
 	fprintf(map, "%lx %zx old_name_A\n", (long)at, sizeof(code));
 	fflush(map);
-	while (now() - start < 3)
+	while (clock() < 2 * CLOCKS_PER_SEC)
 		run_code(at);
 	fprintf(map,
 		"%lx 4000 big_stub\n%lx %zx new_name_B\n%lx %zx void Foo.bar(int, "
