@@ -1,6 +1,6 @@
 /* synjit MODE [SECONDS]: runs code that it makes itself and writes /tmp/perf-PID.map for it.
- * plain: in_jit_fn. ages: two seconds of CPU in old_name_A, then at the same address new_name_B and,
- * beside it, "void Foo.bar(int, java.lang.String)", inside of the range of big_stub and among
+ * plain: in_jit_fn. ages: two seconds of CPU in old_name_A, then at the same address new_name_B
+ * and, beside it, "void Foo.bar(int, java.lang.String)", inside of the range of big_stub and among
  * broken lines. */
 #include <stdio.h>
 #include <string.h>
