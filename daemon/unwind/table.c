@@ -18,19 +18,31 @@
 #define SETS     8192u /* 512 KiB of cache */
 #define TAGS_MAX 0xffffu
 #define ADDR_MAX (UINT64_C(1) << 48)
+#define TRAIL    4u /* a power of two */
 
 #define FOLLOWED ((1u << DWREG_RIP) | (1u << DWREG_RSP) | (1u << DWREG_RBP) | (1u << DWREG_RBX))
 
-/* key: the address, and above it the tag of its space; 0: free. */
+/* key: the address, and above it the tag of its space; 0: free. ahead: how many bytes further out
+ * the word was that the walk needed TRAIL frames later, when it came this way last: a guess where
+ * it will read then. 0: not known. */
 struct entry {
 	uint64_t key;
 	uint32_t code;
-	uint32_t unused;
+	uint32_t ahead;
 };
 
 /* A line of the processor's cache. */
 struct set {
 	_Alignas(64) struct entry ways[WAYS];
+};
+
+/* The last frames of a walk. */
+struct trail {
+	struct {
+		struct entry *entry;
+		uint64_t sp;
+	} steps[TRAIL];
+	unsigned count;
 };
 
 /* Rules by address. A space has a tag for as long as its addresses lead to the same code: when they
@@ -44,6 +56,7 @@ struct table_walker {
 	unsigned turn; /* which way of a set is given up next */
 	void (*want)(void *arg, struct module *m);
 	void *arg;
+	struct entry uncached; /* what was found and not kept */
 	struct table_stats stats;
 };
 
@@ -138,16 +151,18 @@ static struct set *set_of(struct table_walker *t, uint64_t key)
 _Static_assert(SETS == 1u << (64 - 51), "the shift above");
 
 /* Sets end as it is to be when nothing leads on from code without rules. False: no code there. */
-static bool find_slowly(struct table_walker *t, struct walk *w, uint64_t addr, uint32_t *ret_code)
+static bool find_slowly(
+	struct table_walker *t, struct walk *w, uint64_t addr, struct entry **ret_entry)
 {
 	struct range *r = space_find(w->space, addr);
 	struct module *m = r ? space_module(w->space, r) : NULL;
 	const struct cfi_table *table;
 	uint64_t key = t->tag << 48 | addr, vaddr;
-	struct entry *e;
+	struct entry *e = &t->uncached;
 
 	w->end = r ? UNWIND_NO_CFI : UNWIND_NO_MODULE;
-	*ret_code = CFI_NONE;
+	*e = (struct entry){.code = CFI_NONE};
+	*ret_entry = e;
 	if (!m || m->error == -ENOEXEC)
 		return r != NULL;
 	if (m->error != 0) {
@@ -159,28 +174,28 @@ static bool find_slowly(struct table_walker *t, struct walk *w, uint64_t addr, u
 	table = module_table(m);
 	if (!table && t->want)
 		t->want(t->arg, m);
-	*ret_code = table ? cfi_table_find(table, vaddr) : cfi_code_at(m, vaddr);
+	e->code = table ? cfi_table_find(table, vaddr) : cfi_code_at(m, vaddr);
 	/* What a table has no answer to either is to be asked of it once it is there. */
-	if (addr < ADDR_MAX && (table || *ret_code != CFI_ASK)) {
-		e = &set_of(t, key)->ways[t->turn++ % WAYS];
-		e->key = key;
-		e->code = *ret_code;
+	if (addr < ADDR_MAX && (table || e->code != CFI_ASK)) {
+		*ret_entry = &set_of(t, key)->ways[t->turn++ % WAYS];
+		**ret_entry = (struct entry){.key = key, .code = e->code};
 	}
 	return true;
 }
 
-static inline bool find(struct table_walker *t, struct walk *w, uint64_t addr, uint32_t *ret_code)
+static inline bool find(
+	struct table_walker *t, struct walk *w, uint64_t addr, struct entry **ret_entry)
 {
 	uint64_t key = t->tag << 48 | addr;
-	const struct set *s = set_of(t, key);
+	struct set *s = set_of(t, key);
 
 	if (addr < ADDR_MAX)
 		for (unsigned i = 0; i < WAYS; i++)
 			if (s->ways[i].key == key) {
-				*ret_code = s->ways[i].code;
+				*ret_entry = &s->ways[i];
 				return true;
 			}
-	return find_slowly(t, w, addr, ret_code);
+	return find_slowly(t, w, addr, ret_entry);
 }
 
 static inline bool read_stack(struct walk *w, uint64_t addr, uint64_t *ret_word)
@@ -384,16 +399,37 @@ static inline enum step step_by_code(struct table_walker *t, struct stepper *st,
 	}
 }
 
+/* Each frame waits for the one before it, and most stacks lie in memory that the processor has not
+ * looked at: what will be needed some frames later is fetched while these are found. */
+static inline void look_ahead(struct trail *trail, const struct walk *w, struct entry *entry)
+{
+	uint64_t sp = w->regs.value[DWREG_RSP];
+	unsigned place = trail->count++ % TRAIL;
+
+	if (entry->ahead)
+		__builtin_prefetch(
+			(const void *)((uintptr_t)w->stack + (sp - w->stack_start) + entry->ahead));
+	if (trail->count > TRAIL) {
+		/* The return address that led here is one word below. */
+		uint32_t ahead = (uint32_t)(sp - 8 - trail->steps[place].sp);
+
+		if (trail->steps[place].entry->ahead != ahead)
+			trail->steps[place].entry->ahead = ahead;
+	}
+	trail->steps[place].entry = entry;
+	trail->steps[place].sp = sp;
+}
+
 /* What was found last in the way of code set end; a rule from the cache did not. */
 static inline bool find_next(
-	struct table_walker *t, struct walk *w, uint64_t callee_sp, uint32_t *ret_code)
+	struct table_walker *t, struct walk *w, uint64_t callee_sp, struct entry **ret_entry)
 {
 	if (!w->from_signal && w->regs.value[DWREG_RSP] <= callee_sp) {
 		w->end = UNWIND_NO_PROGRESS;
 		return false;
 	}
 	w->end = UNWIND_NO_CFI;
-	return find(t, w, walk_lookup_pc(w), ret_code);
+	return find(t, w, walk_lookup_pc(w), ret_entry);
 }
 
 bool table_walker_run(struct table_walker *t, struct stepper *st, struct walk *w,
@@ -402,13 +438,15 @@ bool table_walker_run(struct table_walker *t, struct stepper *st, struct walk *w
 	uint64_t begin_ns = 0;
 	enum unwind_how how;
 	enum step step;
-	uint32_t code;
+	struct entry *entry;
+	struct trail trail;
 
 	t->stats.walks++;
 	if (!use_space(t, w->space))
 		return false;
 	w->end = UNWIND_NO_CFI;
-	if (!find(t, w, walk_lookup_pc(w), &code)) {
+	trail.count = 0;
+	if (!find(t, w, walk_lookup_pc(w), &entry)) {
 		chain->end = w->end;
 		return true;
 	}
@@ -416,12 +454,13 @@ bool table_walker_run(struct table_walker *t, struct stepper *st, struct walk *w
 		uint64_t sp = w->regs.value[DWREG_RSP];
 		uint64_t pc = walk_pc(w);
 
-		step = step_by_code(t, st, w, code, &how);
+		look_ahead(&trail, w, entry);
+		step = step_by_code(t, st, w, entry->code, &how);
 		if (step == STEP_AGAIN) {
 			t->stats.again++;
 			return false;
 		}
-		if (step != STEP_ON || !find_next(t, w, sp, &code))
+		if (step != STEP_ON || !find_next(t, w, sp, &entry))
 			break;
 		if (!walk_take(w, pc, how, max_frames, &begin_ns, chain))
 			break;
