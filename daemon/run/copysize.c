@@ -3,19 +3,32 @@
 #include "daemon/sample/attr.h"
 
 #define SAMPLES_MIN 20 /* fewer tell nothing */
-#define BAD_S       2  /* tails need some deep samples before they help */
-#define CALM_S      10
+#define BAD_MAX     3  /* tails may learn better meanwhile */
+#define CALM_NS     UINT64_C(10000000000)
 
-static void count(unsigned *seconds, bool again)
+static bool is_over(uint64_t count, const struct copysize_look *look, unsigned percent)
 {
-	*seconds = again ? *seconds + 1 : 0;
+	return count * 100 > look->samples * percent;
+}
+
+static void since(uint64_t *since_ns, bool holds, uint64_t now_ns)
+{
+	if (!holds)
+		*since_ns = 0;
+	else if (!*since_ns)
+		*since_ns = now_ns;
+}
+
+static bool is_long(uint64_t since_ns, uint64_t now_ns)
+{
+	return since_ns && now_ns - since_ns >= CALM_NS;
 }
 
 static bool grow(struct copysize *c)
 {
 	uint32_t twice = 2 * c->bytes, most = c->most ? c->most : STACK_BYTES_MAX;
 
-	c->bad_s = 0;
+	c->bad = 0;
 	if (c->bytes >= most)
 		return false;
 	c->bytes = twice > most ? most : twice;
@@ -35,27 +48,42 @@ bool copysize_limit(struct copysize *c, uint32_t most)
 	return true;
 }
 
-bool copysize_next(struct copysize *c, const struct copysize_look *look)
+/* Deep samples show no more than copies as long as theirs. */
+static bool needs_deep(const struct copysize *c, const struct copysize_look *look)
 {
-	if (look->samples < SAMPLES_MIN)
-		return false;
-	count(&c->bad_s, look->left * 20 > look->samples);
-	count(&c->calm_s, look->cut == 0);
-	count(&c->shallow_s, look->cut == 0 && look->shallow * 100 >= look->samples * 99);
-	if (!c->most && !c->deep && look->cut * 50 > look->samples) {
+	return c->bytes == STACK_BYTES_MAX ? is_over(look->cut, look, 2) : look->cut > 0;
+}
+
+static bool decide(struct copysize *c, const struct copysize_look *look, uint64_t now_ns)
+{
+	c->bad = is_over(look->left, look, 2) ? c->bad + 1 : 0;
+	since(&c->calm_ns, !needs_deep(c, look), now_ns);
+	since(&c->shallow_ns, look->cut == 0 && !is_over(look->samples - look->shallow, look, 1),
+		now_ns);
+	if (!c->most && !c->deep && is_over(look->cut, look, 2)) {
 		c->deep = true;
 		return true;
 	}
-	if (c->bad_s >= BAD_S)
+	if (c->bad >= BAD_MAX || is_over(look->left, look, 10))
 		return grow(c);
-	if (c->deep && c->calm_s >= CALM_S) {
+	if (c->deep && is_long(c->calm_ns, now_ns)) {
 		c->deep = false;
 		return true;
 	}
-	if (c->shallow_s >= CALM_S && c->bytes / 2 >= COPYSIZE_MIN) {
-		c->shallow_s = 0;
+	if (is_long(c->shallow_ns, now_ns) && c->bytes / 2 >= COPYSIZE_MIN) {
+		c->shallow_ns = 0;
 		c->bytes = c->bytes / 2 / 8 * 8;
 		return true;
 	}
 	return false;
+}
+
+bool copysize_next(struct copysize *c, struct copysize_look *look, uint64_t now_ns)
+{
+	struct copysize_look last = *look;
+
+	if (last.samples < SAMPLES_MIN)
+		return false;
+	*look = (struct copysize_look){0};
+	return decide(c, &last, now_ns);
 }

@@ -1,5 +1,5 @@
 /* How many bytes of each stack are copied, and whether deep samples are taken beside, by what the
- * last seconds showed. Pure; sampler thread. */
+ * last samples showed. Pure; sampler thread. */
 #ifndef PFL_RUN_COPYSIZE_H
 #define PFL_RUN_COPYSIZE_H
 
@@ -12,7 +12,9 @@ struct copysize {
 	uint32_t bytes; /* at most STACK_BYTES_MAX */
 	bool deep;
 	uint32_t most; /* bytes that a budget leaves, without deep samples; 0: no limit */
-	unsigned bad_s, calm_s, shallow_s; /* so many looks in a row, see copysize.c */
+	unsigned bad;  /* looks in a row that left too many stacks cut */
+	/* Since when no sample needed deep ones, or more than half a copy; 0: the last one did. */
+	uint64_t calm_ns, shallow_ns;
 };
 
 /* Samples since the last look. */
@@ -23,8 +25,9 @@ struct copysize_look {
 	uint64_t shallow; /* whole within half a copy */
 };
 
-/* A look each second. True: bytes or deep have changed. */
-bool copysize_next(struct copysize *c, const struct copysize_look *look);
+/* To be called every 100 ms or so; *look is emptied when it had samples enough to go by. True:
+ * bytes or deep have changed. */
+bool copysize_next(struct copysize *c, struct copysize_look *look, uint64_t now_ns);
 /* Another limit from now on; 0: none any more, and it grows again where that is called for. True:
  * bytes or deep have changed. */
 bool copysize_limit(struct copysize *c, uint32_t most);

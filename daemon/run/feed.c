@@ -101,6 +101,8 @@ static bool is_shallow(const struct unwind_chain *c, uint32_t stack_bytes)
 static void use_tail(struct session *s, struct session_process *p, const struct sample *sample,
 	struct unwind_chain *c)
 {
+	uint64_t thread = thread_id(p, sample->tid);
+
 	if (!s->tails)
 		return;
 	s->look.samples += c->end != UNWIND_NO_USER;
@@ -108,8 +110,8 @@ static void use_tail(struct session *s, struct session_process *p, const struct 
 	if (c->end != UNWIND_STACK_CUT)
 		return;
 	s->look.cut++;
-	if (tails_complete(s->tails, thread_id(p, sample->tid), sample->t_ns,
-		    s->plan.request.max_frames, c))
+	tails_learn(s->tails, thread, sample->t_ns, c);
+	if (tails_complete(s->tails, thread, sample->t_ns, s->plan.request.max_frames, c))
 		s->ledger.tails++;
 	else
 		s->look.left++;

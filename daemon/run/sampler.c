@@ -197,9 +197,15 @@ static void run_calls(struct sampler *s)
 
 static void round_all(struct sampler *s, bool all)
 {
-	for (unsigned i = 0; i < s->count; i++)
-		if (s->sessions[i]->state == SESSION_RUNNING && (all || s->sessions[i]->ready))
-			session_round(&s->env, s->sessions[i]);
+	for (unsigned i = 0; i < s->count; i++) {
+		struct session *x = s->sessions[i];
+
+		if (x->state != SESSION_RUNNING || (!all && !x->ready))
+			continue;
+		session_round(&s->env, x);
+		if (all)
+			session_adapt(&s->env, x);
+	}
 	s->rounds++;
 }
 
@@ -215,8 +221,6 @@ static void refresh_all(struct sampler *s)
 			continue;
 		if (session_due(&s->env, x, &why))
 			sampler_end_session(s, x, why);
-		else
-			session_adapt(&s->env, x);
 	}
 	thrift_look(&s->env, s->sessions, s->count);
 }

@@ -351,11 +351,9 @@ void session_adapt(struct session_env *env, struct session *s)
 {
 	struct capture_options options = s->plan.capture;
 	AUTO(buf_done) struct buf message = BUF_INIT;
-	struct copysize_look look = s->look;
 	int r;
 
-	s->look = (struct copysize_look){0};
-	if (!s->plan.adaptive || !copysize_next(&s->copysize, &look))
+	if (!s->plan.adaptive || !copysize_next(&s->copysize, &s->look, time_mono_ns()))
 		return;
 	options.stack_bytes = s->copysize.bytes;
 	options.event_count = s->plan.request.event_count + s->copysize.deep;

@@ -96,7 +96,7 @@ void session_round(struct session_env *env, struct session *s);
 /* Each second: later processes, the target's end. True: it is time to end, for the reason in
  * *ret_why. */
 bool session_due(struct session_env *env, struct session *s, const char **ret_why);
-/* Each second as well: other copies of the stacks, if they are called for. */
+/* After each round: other copies of the stacks, if they are called for. */
 void session_adapt(struct session_env *env, struct session *s);
 /* Drains, makes the final profile, lets go of events and tree. */
 void session_end(

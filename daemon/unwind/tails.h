@@ -1,7 +1,8 @@
-/* Tails: the outer ends of stacks, by thread, as whole stacks showed them, for stacks whose copy
- * ended too early. A return address at the same stack address of the same thread, shortly after,
- * has the same callers, unless a function returned and came back there on another way meanwhile. So
- * one is taken over only when it was seen lately, and with one caller alone. Sampler thread. */
+/* Tails: the outer ends of stacks, by thread, as other stacks showed them, for stacks whose copy
+ * ended too early. A return address at the same stack address of the same thread has the same
+ * callers, unless a function returned and came back there on another way meanwhile. So a caller is
+ * taken over only when no other was seen there lately, and in a recursion, which comes back on many
+ * ways, only when it was seen there again and again. Sampler thread. */
 #ifndef PFL_UNWIND_TAILS_H
 #define PFL_UNWIND_TAILS_H
 
@@ -12,7 +13,7 @@
 #include "daemon/unwind/unwind.h"
 
 struct tails;
-/* max_frames: as many are kept, 48 bytes each; then all are forgotten, and learned anew. */
+/* max_frames: as many are kept, 60 bytes each; then all are forgotten, and learned anew. */
 int tails_new(uint32_t max_frames, struct tails **ret_tails);
 void tails_free(struct tails *t);
 AUTO_FREE_FN(struct tails, tails_free)

@@ -8,17 +8,27 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#define MS UINT64_C(1000000)
+
 static const struct copysize_look none = {0}, shallow = {.samples = 100, .shallow = 100},
 				  fitting = {.samples = 100, .shallow = 50},
-				  completed = {.samples = 100, .cut = 60, .left = 5},
-				  failing = {.samples = 100, .cut = 60, .left = 6};
+				  completed = {.samples = 100, .cut = 60, .left = 2},
+				  failing = {.samples = 100, .cut = 60, .left = 3},
+				  hopeless = {.samples = 100, .cut = 60, .left = 11};
 
-/* How many looks until something changes; 0: never in a hundred. */
-static unsigned looks_until_change(struct copysize *c, const struct copysize_look *look)
+static uint64_t now_ns;
+
+/* After how many looks, each 100 ms after the last, something changes; 0: not in two hundred. */
+static unsigned looks_until_change(struct copysize *c, const struct copysize_look *shown)
 {
-	for (unsigned i = 1; i <= 100; i++)
-		if (copysize_next(c, look))
+	for (unsigned i = 1; i <= 200; i++) {
+		struct copysize_look look = *shown;
+
+		now_ns += 100 * MS;
+		if (copysize_next(c, &look, now_ns))
 			return i;
+		assert_true(look.samples == 0 || shown->samples < 20);
+	}
 	return 0;
 }
 
@@ -26,21 +36,24 @@ static void stacks_left_cut_make_it_grow(void **state)
 {
 	struct copysize c = {.bytes = 16384, .deep = true};
 
-	assert_int_equal(looks_until_change(&c, &failing), 2);
+	assert_int_equal(looks_until_change(&c, &failing), 3);
 	assert_int_equal(c.bytes, 32768);
-	assert_int_equal(looks_until_change(&c, &failing), 2);
+	assert_int_equal(looks_until_change(&c, &hopeless), 1);
 	assert_int_equal(c.bytes, 65528);
-	assert_int_equal(looks_until_change(&c, &failing), 0);
+	assert_int_equal(looks_until_change(&c, &hopeless), 0);
 	assert_true(c.deep);
 }
 
-static void one_bad_second_is_none(void **state)
+static void two_bad_looks_are_none(void **state)
 {
 	struct copysize c = {.bytes = 16384, .deep = true};
 
 	for (unsigned i = 0; i < 20; i++) {
-		assert_false(copysize_next(&c, &failing));
-		assert_false(copysize_next(&c, &completed));
+		struct copysize_look bad = failing, again = failing, good = completed;
+
+		assert_false(copysize_next(&c, &bad, MS));
+		assert_false(copysize_next(&c, &again, MS));
+		assert_false(copysize_next(&c, &good, MS));
 	}
 }
 
@@ -55,7 +68,7 @@ static void deep_samples_of_no_use_end(void **state)
 {
 	struct copysize c = {.bytes = 16384, .deep = true};
 
-	assert_int_equal(looks_until_change(&c, &fitting), 10);
+	assert_int_equal(looks_until_change(&c, &fitting), 101);
 	assert_false(c.deep);
 	assert_int_equal(c.bytes, 16384);
 	assert_int_equal(looks_until_change(&c, &fitting), 0);
@@ -63,13 +76,24 @@ static void deep_samples_of_no_use_end(void **state)
 	assert_true(c.deep);
 }
 
+static void beside_copies_as_long_they_are_of_no_use(void **state)
+{
+	static const struct copysize_look seldom = {.samples = 100, .cut = 2, .left = 2},
+					  often = {.samples = 100, .cut = 3, .left = 3};
+	struct copysize c = {.bytes = 65528, .deep = true};
+
+	assert_int_equal(looks_until_change(&c, &often), 0);
+	assert_int_equal(looks_until_change(&c, &seldom), 101);
+	assert_false(c.deep);
+}
+
 static void shallow_stacks_make_it_shrink(void **state)
 {
 	struct copysize c = {.bytes = 16384};
 
-	assert_int_equal(looks_until_change(&c, &shallow), 10);
+	assert_int_equal(looks_until_change(&c, &shallow), 101);
 	assert_int_equal(c.bytes, 8192);
-	assert_int_equal(looks_until_change(&c, &shallow), 10);
+	assert_int_equal(looks_until_change(&c, &shallow), 101);
 	assert_int_equal(c.bytes, COPYSIZE_MIN);
 	assert_int_equal(looks_until_change(&c, &shallow), 0);
 	c.bytes = 65528;
@@ -95,7 +119,7 @@ static void a_limit_holds_until_it_is_lifted(void **state)
 	assert_false(c.deep);
 	assert_int_equal(looks_until_change(&c, &failing), 0);
 	assert_false(copysize_limit(&c, 16384));
-	assert_int_equal(looks_until_change(&c, &failing), 2);
+	assert_true(looks_until_change(&c, &failing) > 0);
 	assert_int_equal(c.bytes, 16384);
 	assert_int_equal(looks_until_change(&c, &failing), 0);
 	assert_false(copysize_limit(&c, 0));
@@ -110,9 +134,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_limit_holds_until_it_is_lifted),
 		cmocka_unit_test(stacks_left_cut_make_it_grow),
-		cmocka_unit_test(one_bad_second_is_none),
+		cmocka_unit_test(two_bad_looks_are_none),
 		cmocka_unit_test(tails_that_help_leave_it),
 		cmocka_unit_test(deep_samples_of_no_use_end),
+		cmocka_unit_test(beside_copies_as_long_they_are_of_no_use),
 		cmocka_unit_test(shallow_stacks_make_it_shrink),
 		cmocka_unit_test(too_few_samples_tell_nothing),
 	};

@@ -77,13 +77,13 @@ static void cut_stack_is_made_whole(void **state)
 
 static void what_was_cut_itself_teaches_what_it_has(void **state)
 {
-	make_chain("gfedc", UNWIND_STACK_CUT, 3);
+	make_chain("hgfedc", UNWIND_STACK_CUT, 3);
 	tails_learn(tails, THREAD, MS, &chain);
-	assert_false(complete(THREAD, MS, "xfed", 4, NO_MORE));
-	assert_chain("xfed", 0);
+	assert_false(complete(THREAD, MS, "xgfed", 4, NO_MORE));
+	assert_chain("xgfed", 0);
 	learn_at(THREAD, MS, "dcbam");
-	assert_true(complete(THREAD, MS, "xfed", 4, NO_MORE));
-	assert_chain("xfedcbam", 4);
+	assert_true(complete(THREAD, MS, "xgfed", 4, NO_MORE));
+	assert_chain("xgfedcbam", 4);
 }
 
 static void nothing_is_said_of_what_was_not_seen(void **state)
@@ -104,11 +104,11 @@ static void nothing_is_said_of_what_was_not_seen(void **state)
 static void what_is_old_is_not_taken(void **state)
 {
 	learn_at(THREAD, MS, "edcbam");
-	assert_true(complete(THREAD, 2000 * MS, "xdcb", 2, NO_MORE));
-	assert_false(complete(THREAD, 2001 * MS, "xdcb", 2, NO_MORE));
+	assert_true(complete(THREAD, 20000 * MS, "xdcb", 2, NO_MORE));
+	assert_false(complete(THREAD, 20001 * MS, "xdcb", 2, NO_MORE));
 	assert_chain("xdcb", 0);
-	learn_at(THREAD, 2002 * MS, "ycbam"); /* a part of it anew: the frame at the cut is one */
-	assert_true(complete(THREAD, 2003 * MS, "xdcb", 2, NO_MORE));
+	learn_at(THREAD, 20002 * MS, "ycbam"); /* a part of it anew: the frame at the cut is one */
+	assert_true(complete(THREAD, 20003 * MS, "xdcb", 2, NO_MORE));
 }
 
 static void two_callers_of_one_place_are_doubted(void **state)
@@ -118,27 +118,54 @@ static void two_callers_of_one_place_are_doubted(void **state)
 	assert_false(complete(THREAD, 3 * MS, "xdcb", 2, NO_MORE));
 	assert_chain("xdcb", 0);
 	assert_true(complete(THREAD, 3 * MS, "xdcbz", 1, NO_MORE)); /* beyond the doubt */
-	learn_at(THREAD, 20003 * MS, "edcbzm");
-	assert_true(complete(THREAD, 20004 * MS, "xdcb", 2, NO_MORE));
+	learn_at(THREAD, 20002 * MS, "edcbzm");
+	assert_true(complete(THREAD, 20003 * MS, "xdcb", 2, NO_MORE));
 	assert_chain("xdcbzm", 2);
 }
 
-static void context_has_to_fit(void **state)
+static void cut_stacks_tell_of_doubt_too(void **state)
 {
 	learn_at(THREAD, MS, "edcbam");
-	assert_false(complete(THREAD, MS, "xdqb", 2, NO_MORE));
-	assert_false(complete(THREAD, MS, "xqcb", 2, NO_MORE));
-	assert_true(complete(THREAD, MS, "xb", 2, NO_MORE)); /* has none */
+	make_chain("edcbz", UNWIND_STACK_CUT, 1);
+	tails_learn(tails, THREAD, 2 * MS, &chain);
+	assert_false(complete(THREAD, 3 * MS, "xdcb", 2, NO_MORE));
 }
 
-static void recursion_is_refused(void **state)
+static void recursion_must_be_seen_again_and_again(void **state)
 {
-	learn_at(THREAD, MS, "edcbacbm");
-	assert_false(complete(THREAD, MS, "xdcb", 4, NO_MORE));
-	assert_true(complete(THREAD, MS, "xdcbacb", 1, NO_MORE));
-	learn_at(THREAD + 1, MS, "edcbaqam");
-	assert_false(complete(THREAD + 1, MS, "xdcb", 4, NO_MORE));
+	for (unsigned i = 1; i <= 3; i++) {
+		assert_false(complete(THREAD, i * MS, "xdcb", 4, NO_MORE));
+		assert_chain("xdcb", 0);
+		learn_at(THREAD, i * MS, "edcbacbm");
+		assert_true(complete(THREAD, i * MS, "xdcbacb", 1, NO_MORE)); /* beyond it */
+	}
+	assert_true(complete(THREAD, 4 * MS, "xdcb", 4, NO_MORE));
+	assert_chain("xdcbacbm", 4);
+}
+
+static void recursion_further_out_is_one_too(void **state)
+{
+	learn_at(THREAD, MS, "edcbaqam");
+	learn_at(THREAD, 2 * MS, "edcbaqam");
+	make_chain("edcbaq", UNWIND_STACK_CUT, 2); /* who called q was seen but twice */
+	tails_learn(tails, THREAD, 3 * MS, &chain);
+	assert_false(complete(THREAD, 4 * MS, "xdcb", 4, NO_MORE));
 	assert_chain("xdcb", 0);
+	learn_at(THREAD, 5 * MS, "zqam");
+	assert_true(complete(THREAD, 6 * MS, "xdcb", 4, NO_MORE));
+	assert_chain("xdcbaqam", 4);
+}
+
+static void doubt_makes_a_recursion_begin_anew(void **state)
+{
+	for (unsigned i = 1; i <= 3; i++)
+		learn_at(THREAD, i * MS, "edcbacbm");
+	learn_at(THREAD, 4 * MS, "edcbzcbm");
+	learn_at(THREAD, 5 * MS, "edcbacbm");
+	assert_false(complete(THREAD, 20005 * MS, "xdcb", 4, NO_MORE));
+	learn_at(THREAD, 20006 * MS, "edcbacbm");
+	learn_at(THREAD, 20007 * MS, "edcbacbm");
+	assert_true(complete(THREAD, 20008 * MS, "xdcb", 4, NO_MORE));
 }
 
 static void max_frames_end_it(void **state)
@@ -178,8 +205,10 @@ int main(void)
 		TEST(nothing_is_said_of_what_was_not_seen),
 		TEST(what_is_old_is_not_taken),
 		TEST(two_callers_of_one_place_are_doubted),
-		TEST(context_has_to_fit),
-		TEST(recursion_is_refused),
+		TEST(cut_stacks_tell_of_doubt_too),
+		TEST(recursion_must_be_seen_again_and_again),
+		TEST(recursion_further_out_is_one_too),
+		TEST(doubt_makes_a_recursion_begin_anew),
 		TEST(max_frames_end_it),
 		TEST(full_table_begins_anew),
 	};
