@@ -28,6 +28,8 @@ enum cfi_kind {
 	/* CFA = the word at rsp, or rbp with CFI_SAVED_BY_BP in a, + 8 * (a & CFI_SAVED_SLOT), and
 	 * 8 * (a >> 8) more */
 	CFI_BY_SAVED,
+	CFI_PLACED,   /* the outermost frame, whose place is the address behind this one */
+	CFI_SWITCHED, /* the outermost frame, unless it was interrupted: then as CFI_NONE */
 	CFI_KINDS
 };
 _Static_assert(CFI_KINDS <= 16, "four bits");

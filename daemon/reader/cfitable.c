@@ -10,6 +10,7 @@
 #include "daemon/cfi/rows.h"
 #include "daemon/cfi/table.h"
 #include "daemon/reader/answer.h"
+#include "daemon/reader/gopcln.h"
 
 #define ITEMS_MAX      4000000u
 #define BLOB_BYTES_MAX (64u << 20) /* of .debug_frame, rewritten */
@@ -39,6 +40,7 @@ struct maker {
 	const struct image *img, *debug_file; /* the latter: or NULL */
 	uint64_t base, end;                   /* of the file's segments */
 	struct source eh, debug;
+	struct gopcln go;
 	uint8_t *blob;
 	struct buf starts, codes; /* u32 each */
 	uint32_t last_code;
@@ -260,6 +262,14 @@ static int list_debug_frame(struct maker *m)
 
 /* ---- rows ---- */
 
+static uint32_t last_start(const struct maker *m)
+{
+	uint32_t offset;
+
+	memcpy(&offset, m->starts.data + m->starts.len - sizeof(offset), sizeof(offset));
+	return offset;
+}
+
 static void add_row(struct maker *m, uint64_t vaddr, uint32_t code)
 {
 	uint32_t offset = (uint32_t)(vaddr - m->base);
@@ -271,6 +281,11 @@ static void add_row(struct maker *m, uint64_t vaddr, uint32_t code)
 	if (m->error < 0)
 		return;
 	m->last_code = code;
+	/* Of two for the same place the later one says more. */
+	if (m->starts.len > 0 && offset == last_start(m)) {
+		memcpy(m->codes.data + m->codes.len - sizeof(code), &code, sizeof(code));
+		return;
+	}
 	buf_append(&m->starts, &offset, sizeof(offset));
 	buf_append(&m->codes, &code, sizeof(code));
 }
@@ -348,6 +363,33 @@ static void add_gap(struct maker *m, uint64_t from, uint64_t to, size_t *next)
 	}
 }
 
+/* The same out of Go's table first, whose programs have no .eh_frame. */
+static void add_gap_or_go(struct maker *m, uint64_t from, uint64_t to, size_t *next)
+{
+	uint64_t i = gopcln_above(&m->go, from);
+
+	for (; m->error == 0 && i < m->go.count && from < to; i++) {
+		struct clipped c = {m, CFI_NONE, false};
+		uint64_t start, end;
+
+		gopcln_code(&m->go, i, &start, &end);
+		if (start >= to)
+			break;
+		start = start > from ? start : from;
+		end = end < to ? end : to;
+		if (start >= end)
+			continue;
+		add_gap(m, from, start, next);
+		m->from = start;
+		m->to = end;
+		gopcln_rows(&m->go, i, on_row, &c);
+		if (!c.open)
+			add_row(m, start, c.code);
+		from = end;
+	}
+	add_gap(m, from, to, next);
+}
+
 static int add_all(struct maker *m)
 {
 	uint64_t done = m->base;
@@ -360,11 +402,11 @@ static int add_all(struct maker *m)
 		end = end < m->end ? end : m->end;
 		if (start >= end)
 			continue;
-		add_gap(m, done, start, &next);
+		add_gap_or_go(m, done, start, &next);
 		add_entry(m, &m->eh, &m->eh.items[i], start, end);
 		done = end;
 	}
-	add_gap(m, done, m->end, &next);
+	add_gap_or_go(m, done, m->end, &next);
 	m->last_code = ~0u;
 	add_row(m, m->end, CFI_NONE); /* closes, whatever came before */
 	return m->error < 0 ? m->error : m->starts.error ? m->starts.error : m->codes.error;
@@ -415,8 +457,9 @@ static int make(struct maker *m, int *ret_fd, uint64_t *ret_bytes, bool *ret_gap
 		r = list_debug_frame(m);
 	if (r < 0)
 		return r;
+	gopcln_init(&m->go, m->img);
 	*ret_gaps = true;
-	if (m->eh.count + m->debug.count == 0 || m->base >= m->end)
+	if (m->eh.count + m->debug.count + m->go.count == 0 || m->base >= m->end)
 		return -ENODATA;
 	if (m->end - m->base > UINT32_MAX)
 		return -EFBIG;

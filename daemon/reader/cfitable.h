@@ -1,5 +1,5 @@
-/* A file's unwind rules as one table: .eh_frame, and .debug_frame, its own or that of its debug
- * file, where that has nothing. */
+/* A file's unwind rules as one table: .eh_frame, and where that has nothing Go's table, and
+ * .debug_frame, its own or that of its debug file. */
 #ifndef PFL_READER_CFITABLE_H
 #define PFL_READER_CFITABLE_H
 

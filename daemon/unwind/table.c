@@ -393,7 +393,13 @@ static inline enum step step_by_code(struct table_walker *t, struct stepper *st,
 		cfa = w->regs.value[DWREG_RSP] + a + ((walk_pc(w) & 15) >= cfi_code_b(code)) * 8u;
 		return step_to(w, cfa, 0, code);
 	case CFI_SIGNAL: return step_by_signal(w);
+	case CFI_PLACED: w->placed = true; /* fall through */
 	case CFI_ROOT: w->end = UNWIND_ROOT; return STEP_END;
+	case CFI_SWITCHED:
+		if (w->exact)
+			return step_without_rules(w, ret_how);
+		w->end = UNWIND_ROOT;
+		return STEP_END;
 	case CFI_NONE: return step_without_rules(w, ret_how);
 	default: return step_by_stepper(t, st, w, ret_how);
 	}

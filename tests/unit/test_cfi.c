@@ -251,6 +251,73 @@ static void either_section_packed_or_not(void **state)
 	}
 }
 
+/* As the linkers of Go 1.20 and 1.2 write it: of each function, how deep the stack is from where
+ * on. */
+static const char go_program[] =
+	".text\n.globl work,bare,systemstack,mstart,sigreturn,goexit,over\n"
+	"work: .space 16,0x90\nbare: .space 16,0x90\nsystemstack: .space 15,0x90\n.byte 0xcc\n"
+	"mstart: .space 15,0x90\n.byte 0xcc\nsigreturn: .space 16,0x90\ngoexit: .space "
+	"16,0x90\nover: ret\n"
+	".section .gopclntab,\"a\"\n.balign 32\n"
+	"hdr: .long MAGIC\n.byte 0,0,1,8\n.quad 6\n"
+	".macro fn n,e\n"
+	".if MAGIC == 0xfffffffb\n.quad \\e, f\\n-hdr\n.else\n.long \\e-work, "
+	"f\\n-tab\n.endif\n.endm\n"
+	".macro rec n,e,sp\n"
+	".if MAGIC == 0xfffffffb\nf\\n: .quad \\e\n.long n\\n-hdr,0,0\n.else\n"
+	"f\\n: .long \\e-work,n\\n-names,0,0\n.endif\n.long \\sp,0,0,0,0\n.endm\n"
+	".if MAGIC != 0xfffffffb\n.quad 0,work,names-hdr,0,0,stacks-hdr,tab-hdr\n.endif\n"
+	"tab:\nfn 1,work\nfn 2,bare\nfn 3,systemstack\nfn 4,mstart\nfn 5,sigreturn\nfn "
+	"6,goexit\nfn 1,over\n"
+	".if MAGIC == 0xfffffffb\n.set base,hdr\n.else\n.set base,stacks\n.endif\n"
+	"rec 1,work,depths-base\nrec 2,bare,0\nrec 3,systemstack,depths-base\nrec "
+	"4,mstart,depths-base\n"
+	"rec 5,sigreturn,0\nrec 6,goexit,depths-base\n"
+	"names: .byte 0\nn1: .asciz \"main.work\"\nn2: .asciz \"main.bare\"\n"
+	"n3: .asciz \"runtime.systemstack.abi0\"\nn4: .asciz \"runtime.mstart\"\n"
+	"n5: .asciz \"runtime.sigreturn\"\nn6: .asciz \"runtime.goexit.abi0\"\n"
+	/* -1 + 1 for 4 bytes, + 24 for 8, - 24 up to the end */
+	"stacks: .byte 0\ndepths: .byte 2,4, 48,8, 47,4, 0\n.space 16\n"
+	".section .note.GNU-stack,\"\",@progbits\n";
+
+static void stripped_go_by_its_own_table(void **state)
+{
+	static const char *const magics[] = {"0xfffffff1", "0xfffffffb"};
+	const uint32_t flat = cfi_code_with_bx(cfi_code(CFI_BY_SP, 1, 0), CFI_C_LOST);
+	const uint32_t deep = cfi_code_with_bx(cfi_code(CFI_BY_SP, 4, 2), CFI_C_LOST);
+	const struct {
+		unsigned at;
+		uint32_t code;
+	} expected[] = {{0, flat}, {3, flat}, {4, deep}, {11, deep}, {12, flat}, {16, CFI_NONE},
+		{32, CFI_SWITCHED}, {46, CFI_SWITCHED}, {47, CFI_PLACED}, {48, CFI_ROOT},
+		{62, CFI_ROOT}, {63, CFI_SIGNAL}, {64, CFI_SIGNAL}, {79, CFI_SIGNAL},
+		{80, CFI_ROOT}, {95, CFI_ROOT}};
+
+	(void)state;
+	for (unsigned m = 0; m < 2; m++) {
+		struct cfi_table t;
+		uint64_t work = 0;
+		int fd;
+
+		assert_int_equal(build_write("go.s", go_program), 0);
+		assert_int_equal(
+			build_run("sed -i s/MAGIC/%s/g go.s && cc -c go.s -o go.o", magics[m]), 0);
+		assert_int_equal(
+			build_c("whole", "int main(void) { return 0; }", "-no-pie go.o"), 0);
+		work = build_symbol("whole", "work");
+		assert_int_equal(build_run("strip whole -o bare"), 0);
+		fd = build_open("bare");
+		compile(fd, &t);
+		close(fd);
+		for (unsigned i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
+			if (cfi_table_find(&t, work + expected[i].at) != expected[i].code)
+				fail_msg("%s: work+%u: %x, not %x", magics[m], expected[i].at,
+					cfi_table_find(&t, work + expected[i].at),
+					expected[i].code);
+		drop(&t);
+	}
+}
+
 static uint32_t flags_of(const char *flags)
 {
 	struct reader_reply reply;
@@ -366,6 +433,7 @@ int main(void)
 		cmocka_unit_test(rules_of_this_program),
 		cmocka_unit_test(rules_of_the_c_library),
 		cmocka_unit_test(either_section_packed_or_not),
+		cmocka_unit_test(stripped_go_by_its_own_table),
 		cmocka_unit_test(gaps_are_told),
 		cmocka_unit_test(files_without_rules_are_refused),
 		cmocka_unit_test(only_whole_tables_are_taken),
