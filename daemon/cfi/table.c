@@ -24,9 +24,10 @@ int cfi_table_check(const void *data, size_t bytes, struct cfi_table *ret)
 		h->row_count == 0 || h->row_count > CFI_TABLE_ROWS_MAX ||
 		sizeof(*h) + (uint64_t)h->row_count * 8 != bytes)
 		return -EBADMSG;
-	if (hash_bytes(h + 1, bytes - sizeof(*h), h->base) != h->sum)
+	if (hash_bytes(h + 1, bytes - sizeof(*h), h->base ^ h->traits) != h->sum)
 		return -EBADMSG;
 	t.base = h->base;
+	t.traits = h->traits;
 	t.count = h->row_count;
 	t.starts = (const uint32_t *)(h + 1);
 	t.codes = t.starts + t.count;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CFI_TABLE_MAGIC    0x32544650u /* "PFT2": another layout gets another number */
+#define CFI_TABLE_MAGIC    0x33544650u /* "PFT3": another layout gets another number */
 #define CFI_TABLE_ROWS_MAX (8u << 20)  /* the largest browsers have some 4 million */
 
 /* What a rule is, in the low four bits of its code; a are the 16 bits above, b the 6 above those, c
@@ -77,17 +77,27 @@ static inline uint64_t cfi_code_c(uint32_t code)
 struct cfi_table_head {
 	uint32_t magic;
 	uint32_t row_count;
-	uint64_t base;  /* vaddr */
-	uint64_t bytes; /* of the whole */
-	uint64_t sum;   /* hash_bytes() of what follows the head */
+	uint64_t base;   /* vaddr */
+	uint64_t bytes;  /* of the whole */
+	uint64_t sum;    /* hash_bytes() of what follows the head, begun with base ^ traits */
+	uint64_t traits; /* enum cfi_trait */
 };
-_Static_assert(sizeof(struct cfi_table_head) == 32, "layout");
+_Static_assert(sizeof(struct cfi_table_head) == 40, "layout");
+
+/* What else the unwinder wants to know of a file. */
+enum cfi_trait {
+	/* It holds the code of which Python (3.12 and later, with -X perf) makes a copy for each of
+	 * its functions. A copy leaves one word between its return address and what it calls, and
+	 * rbp as it is. */
+	CFI_TRAIT_TRAMPOLINE = 1,
+};
 
 /* A checked one, in a mapping that is munmap()ed by whoever owns it. */
 struct cfi_table {
 	const void *map;
 	size_t bytes;
 	uint64_t base;
+	uint64_t traits;
 	uint32_t count; /* at least 1 */
 	const uint32_t *starts, *codes;
 	/* For each KiB of code the row that holds its first byte, and one more: a short way for

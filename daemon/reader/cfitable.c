@@ -443,6 +443,22 @@ static bool has_gaps(const struct maker *m)
 	return bare > code_bytes(m->img, m->base, m->end) / GAP_SHARE;
 }
 
+/* sub $8,%rsp; call *%rcx; add $8,%rsp; ret */
+static const uint8_t trampoline[] = {
+	0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3};
+
+static uint64_t traits_of(const struct image *img)
+{
+	for (size_t i = 0; i < img->code_count; i++) {
+		const struct image_code *c = &img->code[i];
+		const uint8_t *at = image_at(img, c->start, c->end - c->start);
+
+		if (at && memmem(at, c->end - c->start, trampoline, sizeof(trampoline)))
+			return CFI_TRAIT_TRAMPOLINE;
+	}
+	return 0;
+}
+
 static int make(struct maker *m, int *ret_fd, uint64_t *ret_bytes, bool *ret_gaps)
 {
 	struct cfi_table_head head = {.magic = CFI_TABLE_MAGIC};
@@ -469,13 +485,15 @@ static int make(struct maker *m, int *ret_fd, uint64_t *ret_bytes, bool *ret_gap
 	*ret_gaps = has_gaps(m);
 	head.row_count = (uint32_t)(m->starts.len / sizeof(uint32_t));
 	head.base = m->base;
+	head.traits = traits_of(m->img);
 	head.bytes = sizeof(head) + m->starts.len + m->codes.len;
 	buf_append(&whole, &head, sizeof(head));
 	buf_append(&whole, m->starts.data, m->starts.len);
 	buf_append(&whole, m->codes.data, m->codes.len);
 	if (whole.error < 0)
 		return whole.error;
-	head.sum = hash_bytes(whole.data + sizeof(head), whole.len - sizeof(head), head.base);
+	head.sum = hash_bytes(
+		whole.data + sizeof(head), whole.len - sizeof(head), head.base ^ head.traits);
 	memcpy(whole.data, &head, sizeof(head));
 	*ret_bytes = whole.len;
 	return answer_seal(whole.data, whole.len, ret_fd);

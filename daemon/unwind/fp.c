@@ -1,6 +1,7 @@
 /* Frames without CFI: by frame pointer, and the kernel's own frame-pointer chains. */
 #include "daemon/unwind/walk.h"
 
+#include "daemon/cfi/table.h"
 #include "daemon/unwind/cfi.h"
 #include "daemon/unwind/code.h"
 
@@ -59,6 +60,28 @@ static enum step step_by_bp(struct walk *w)
 	return go_to(w, pc, bp + 16, caller_bp, true);
 }
 
+/* The frame of a copy that Python made of its trampoline: known by who called it, which is code of
+ * a file that such copies are made from. It has no frame pointer of its own, so that the one there
+ * is says nothing of this frame; one that does is not passed over. */
+static enum step step_by_trampoline(struct walk *w)
+{
+	uint64_t sp = w->regs.value[DWREG_RSP], bp = w->regs.value[DWREG_RBP], pc, vaddr;
+	bool bp_known = regs_known(&w->regs, DWREG_RBP);
+	struct range *r = w->exact ? NULL : space_find(w->space, walk_lookup_pc(w));
+	const struct cfi_table *table;
+	struct module *m;
+
+	if (!r || r->kind != RANGE_ANON || (bp_known && bp == sp) || !walk_read(w, sp + 8, &pc))
+		return STEP_NO_CFI;
+	r = space_find(w->space, pc - 1);
+	m = r ? space_module(w->space, r) : NULL;
+	table = m && m->error == 0 ? module_table(m) : NULL;
+	if (!table || !(table->traits & CFI_TRAIT_TRAMPOLINE) || !range_vaddr(r, pc, &vaddr) ||
+		!code_is_after_call(m, vaddr))
+		return STEP_NO_CFI;
+	return go_to(w, pc, sp + 16, bp, bp_known);
+}
+
 /* What makecontext() and its like have put at the end of a stack of their own: the start of a
  * function with rules, where the byte in front of it belongs to none. A call as the last
  * instruction of code without rules would look the same, were it not for that call. */
@@ -84,7 +107,9 @@ enum step step_without_cfi(struct walk *w)
 		w->end = UNWIND_ROOT;
 		return STEP_END;
 	}
-	step = p ? step_by_code(w, p) : step_by_bp(w);
+	step = p ? step_by_code(w, p) : step_by_trampoline(w);
+	if (step == STEP_NO_CFI && !p)
+		step = step_by_bp(w);
 	if (step != STEP_NO_CFI)
 		return step;
 	w->regs = before;
