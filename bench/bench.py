@@ -9,7 +9,9 @@ For each target and round it attaches perf record and then profiled, both with t
 stack, or both with frame pointers, and divides the CPU time that each used by the samples that it kept. To a picture
 is: until the SVG is there, for perf until perf script --no-inline has written what a picture would be made of (the
 collapsing and drawing after that is not counted). The part import takes one recording of perf to an SVG by profilectl
-report, and to folded stacks by perf script and awk. The part memory, which "all of it" leaves out, watches the whole
+report, and by perf script, awk and the flame graph script that Debian has in libdevel-nytprof-perl (without it to
+folded stacks alone). The part inline does the same with inline frames and lines, of a program of more than 100 MiB that
+it makes first, and asks for 10,000 of its addresses; perf takes minutes for that, and does it once. The part memory, which "all of it" leaves out, watches the whole
 machine for some minutes while clang builds this project's sources again and again, and says each half a minute what the
 three processes have; there is no perf beside it. All other figures are medians of the rounds; the last column is ours /
 perf's. The machine may be noisy: quote the ratios.
@@ -346,52 +348,137 @@ END { for (stack in count) print stack, count[stack] }
 """
 
 
-def collapse_with_perf(data, out):
-    """Folded stacks by perf script and the least of a stackcollapse; seconds on the wall and of CPU."""
+FLAME_SCRIPT = "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"
+
+
+def picture_with_perf(data, out):
+    """To an SVG by perf script, the least of a stackcollapse and the flame graph script; seconds on the wall, of CPU."""
     before, begin = children_cpu(), time.monotonic()
     script = subprocess.Popen(["perf", "script", "--no-inline", "-F", "comm,ip,sym", "-i", data],
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     with open(out, "w") as f:
         subprocess.run(["awk", COLLAPSE], stdin=script.stdout, stdout=f, check=True)
     script.wait()
+    if os.path.exists(FLAME_SCRIPT):
+        with open(out + ".svg", "w") as f:
+            subprocess.run(["perl", FLAME_SCRIPT, out], stdout=f, stderr=subprocess.DEVNULL, check=True)
+    used = {"wall": time.monotonic() - begin, "cpu": (children_cpu() - before) / 1e6}
     with open(out, errors="replace") as f:
-        samples = sum(int(line.rpartition(" ")[2]) for line in f)
-    return {"wall": time.monotonic() - begin, "cpu": (children_cpu() - before) / 1e6, "samples": samples}
+        used["samples"] = sum(int(line.rpartition(" ")[2]) for line in f)
+    return used
 
 
-def report_with_us(args, data, folder):
-    """The SVG by profilectl report, of a daemon that has seen nothing before."""
-    with tempfile.TemporaryDirectory(dir=folder) as fresh:
-        daemon = Daemon(args.build, fresh, FREE)
-        try:
-            before, ours, begin = children_cpu(), daemon.cpu_ns(), time.monotonic()
-            out = subprocess.run([os.path.join(args.build, "profilectl"), "--socket", daemon.sock, "report", data, "-o",
-                                  os.path.join(folder, "import.svg")], capture_output=True, text=True)
-            wall = time.monotonic() - begin
-            cpu = (daemon.cpu_ns() - ours) / 1e9 + (children_cpu() - before) / 1e6
-            if out.returncode != 0:
-                raise RuntimeError("profilectl report failed: " + out.stderr)
-            ledger = daemon.call("GET", "/v1/sessions/1")["ledger"]
-            return {"wall": wall, "cpu": cpu, "samples": ledger["samples"]}
-        finally:
-            daemon.stop()
+def report_with_us(args, data, folder, *options):
+    """The SVG by profilectl report, whose processes end with it: nothing is kept from one to the next."""
+    before, begin = children_cpu(), time.monotonic()
+    out = subprocess.run([os.path.join(args.build, "profilectl"), "report", data, *options, "-o",
+                          os.path.join(folder, "import.svg")], capture_output=True, text=True)
+    used = {"wall": time.monotonic() - begin, "cpu": (children_cpu() - before) / 1e6}
+    if out.returncode != 0:
+        raise RuntimeError("profilectl report failed: " + out.stderr)
+    used["samples"] = int(re.match(r"(\d+) samples", out.stderr).group(1))
+    return used
 
 
 def bench_import(args, daemon, folder):
-    """One recording of perf, to an SVG by us and to folded stacks by perf."""
+    """One recording of perf to an SVG, by turns."""
     data = os.path.join(folder, "import.data")
     for name in args.targets.split(","):
         for way in WAYS:
             on_fresh_target(target_command(name, args.build, folder), lambda pid: subprocess.run(
                 ["perf", "record", "-q", "-F", str(HZ), "-e", "cpu-clock", "--call-graph", WAYS[way][1], "-m", "1024",
                  "-p", str(pid), "-o", data, "--", "sleep", str(args.seconds)], capture_output=True))
-            ours = [report_with_us(args, data, folder) for _ in range(args.rounds)]
-            peer = [collapse_with_perf(data, os.path.join(folder, "import.folded")) for _ in range(args.rounds)]
+            ours, peer = [], []
+            for _ in range(args.rounds):
+                ours.append(report_with_us(args, data, folder))
+                peer.append(picture_with_perf(data, os.path.join(folder, "import.folded")))
             print("import of perf.data, %s, %s, %.1f MiB: %d samples here, %d with perf" % (
                 name, way, os.path.getsize(data) / (1 << 20), median(ours, "samples"), median(peer, "samples")))
-            row("CPU to SVG or folded, ms", 1000 * median(ours, "cpu"), 1000 * median(peer, "cpu"))
+            row("CPU to a picture, ms", 1000 * median(ours, "cpu"), 1000 * median(peer, "cpu"))
             row("  on the wall, ms", 1000 * median(ours, "wall"), 1000 * median(peer, "wall"))
             os.unlink(data)
+
+
+# Many instances of templates of the standard library: what fills debug information in practice.
+BIG_SOURCE = """
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <string>
+#include <unordered_map>
+#include <vector>
+template <int N> struct item { int key; std::string text; double weight[N % 7 + 1]; };
+template <int N> long work(std::map<int, item<N>> &m, std::unordered_map<std::string, item<N>> &u, int seed)
+{
+    std::vector<item<N>> v;
+    for (int i = 0; i < 40; i++) {
+        item<N> x{(seed + i * 7919) % 97, std::string(1 + i % 20, 'a' + i % 26), {}};
+        m.emplace(x.key, x);
+        u[x.text] = x;
+        v.push_back(x);
+    }
+    std::sort(v.begin(), v.end(), [](const item<N> &a, const item<N> &b) { return a.key + N < b.key + N; });
+    std::stable_sort(v.begin(), v.end(), [](const item<N> &a, const item<N> &b) { return a.text < b.text; });
+    std::function<long(const item<N> &)> f = [seed](const item<N> &x) { return x.key * seed + (long)x.text.size(); };
+    return std::accumulate(v.begin(), v.end(), 0l, [&](long s, const item<N> &x) { return s + f(x); });
+}
+extern "C" long part(int seed)
+{
+    long sum = 0;
+""" + "".join("    { std::map<int, item<%d>> m; std::unordered_map<std::string, item<%d>> u; sum += work(m, u, seed); }\n"
+              % (n, n) for n in range(1, 21)) + """
+    return sum;
+}
+"""
+
+
+def big_program(folder, copies=24):
+    """One object linked many times over, as compiling so much takes too long: more than 100 MiB, all of it distinct."""
+    def path(name):
+        return os.path.join(folder, name)
+
+    def run(*command):
+        subprocess.run(command, check=True, cwd=folder)
+
+    with open(path("part.cc"), "w") as f:
+        f.write(BIG_SOURCE)
+    with open(path("all.c"), "w") as f:
+        f.writelines("long part_%d(int);\n" % n for n in range(copies))
+        f.write("int main(int c, char **v)\n{\n\tlong s = 0;\n\tfor (int i = 0; i < 100; i++)\n\t\ts += %s;\n"
+                "\treturn s == 1;\n}\n" % " + ".join("part_%d(i)" % n for n in range(copies)))
+    run("g++", "-O2", "-g", "-c", "part.cc")
+    run("ld", "-r", "--force-group-allocation", "part.o", "-o", "one.o")
+    for n in range(copies):
+        run("objcopy", "--redefine-sym", "part=part_%d" % n, "--keep-global-symbol=part_%d" % n, "one.o", "one_%d.o" % n)
+    run("gcc", "-g", "-c", "all.c")
+    run("g++", "all.o", *["one_%d.o" % n for n in range(copies)], "-o", "big")
+    return path("big")
+
+
+def default_script(data):
+    begin = time.monotonic()
+    subprocess.run(["perf", "script", "-i", data], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    return {"wall": time.monotonic() - begin}
+
+
+def bench_inline(args, daemon, folder):
+    """With inline frames and lines: many addresses of one file, and a short recording of it."""
+    big = big_program(folder)
+    asked = [json.loads(subprocess.run([os.path.join(args.build, "bench/inlines"),
+                                        os.path.join(args.build, "profiled-reader"), big], capture_output=True,
+                                       check=True).stdout) for _ in range(args.rounds)]
+    print("inline frames and lines of %d addresses of a program of %.0f MiB: %d frames, %d of them inlined" % (
+        asked[0]["addresses"], os.path.getsize(big) / (1 << 20), asked[0]["frames"], asked[0]["inlined"]))
+    print("  %.0f ms of CPU, %.0f ms on the wall, %.0f MiB at most with the pages of the file" % (
+        median(asked, "cpu_ms"), median(asked, "wall_ms"), median(asked, "peak_mib")))
+    data = os.path.join(folder, "inline.data")
+    subprocess.run(["perf", "record", "-q", "-F", "99", "-e", "cpu-clock:u", "--call-graph", "dwarf,8192", "-o", data,
+                    "--", big], check=True, stderr=subprocess.DEVNULL)
+    ours = [report_with_us(args, data, folder, "--inline", "--lines") for _ in range(args.rounds)]
+    peer = [default_script(data)]
+    print("import with inline frames and lines: %d samples" % median(ours, "samples"))
+    row("on the wall, ms", 1000 * median(ours, "wall"), 1000 * median(peer, "wall"))
 
 
 KINDS = (  # of mappings, by their names in smaps
@@ -477,7 +564,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--targets", default="clang,python3,node,threads")
-    parser.add_argument("--parts", default="dwarf,fp,stress,host,slowdown,import")
+    parser.add_argument("--parts", default="dwarf,fp,stress,host,slowdown,import,inline")
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--rate", type=int, default=99)
     args = parser.parse_args()
@@ -498,7 +585,7 @@ def main():
                 for name in args.targets.split(",") if way in parts else ():
                     bench_target(name, way, args, daemon, folder)
                     sys.stdout.flush()
-            for part in bench_stress, bench_host, bench_slowdown, bench_import:
+            for part in bench_stress, bench_host, bench_slowdown, bench_import, bench_inline:
                 if part.__name__.removeprefix("bench_") in parts:
                     part(args, daemon, folder)
                     sys.stdout.flush()
