@@ -53,12 +53,14 @@ int broker_open_mapped(struct broker *b, pid_t pid, uint64_t start, uint64_t end
 int broker_open_elf(struct broker *b, pid_t pid, const char *path, int *ret_fd);
 
 /* /tmp/perf-NSPID.map in the root of pid: a regular file owned by the target's user or root, at
- * most 64 MiB (-EFBIG), never a link. */
+ * most 64 MiB (-EFBIG), never a link. pid 0: in our own root, of a process that is gone; whoever
+ * owns it. */
 int broker_open_perfmap(struct broker *b, pid_t pid, pid_t ns_pid, int *ret_fd);
 
 /* The jitdump file behind a mapping of pid: reached, and compared, as by broker_open_mapped(), but
  * owned and named once at most as a perf map is; at most 4 GiB (-EFBIG); -ENOEXEC: it does not
- * begin as a jitdump. */
+ * begin as a jitdump. pid 0: of a process that is gone, in our own root, by path and identity
+ * alone; whoever owns it. */
 int broker_open_jitdump(struct broker *b, pid_t pid, uint64_t start, uint64_t end, const char *path,
 	dev_t dev, uint64_t inode, int *ret_fd);
 

@@ -97,7 +97,8 @@ static int user_of(int proc, uid_t *ret_uid)
 	return 0;
 }
 
-/* What a process of that user may have written for itself. */
+/* What a process of that user may have written for itself. (uid_t)-1: it is gone, and whose it was
+ * is not known. */
 static int check_own(int fd, uid_t uid, off_t bytes_max)
 {
 	struct stat st;
@@ -106,7 +107,7 @@ static int check_own(int fd, uid_t uid, off_t bytes_max)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -ENOTSUP;
-	if (st.st_uid != uid && st.st_uid != 0)
+	if (uid != (uid_t)-1 && st.st_uid != uid && st.st_uid != 0)
 		return -EACCES;
 	/* A second name may be that of a file which its maker could not read. */
 	if (st.st_nlink > 1)
@@ -114,15 +115,25 @@ static int check_own(int fd, uid_t uid, off_t bytes_max)
 	return st.st_size > bytes_max ? -EFBIG : 0;
 }
 
-static int check_jitdump(int fd, pid_t pid)
+/* pid 0: of one that is gone. */
+static int user_of_pid(pid_t pid, uid_t *ret_uid)
 {
 	AUTO(close_auto) int proc = -1;
-	uint32_t magic = 0;
-	uid_t uid = 0;
-	int r = host_proc_dir(pid, &proc);
+	int r;
 
-	if (r == 0)
-		r = user_of(proc, &uid);
+	*ret_uid = (uid_t)-1;
+	if (pid == 0)
+		return 0;
+	r = host_proc_dir(pid, &proc);
+	return r < 0 ? r : user_of(proc, ret_uid);
+}
+
+static int check_jitdump(int fd, pid_t pid)
+{
+	uint32_t magic = 0;
+	uid_t uid;
+	int r = user_of_pid(pid, &uid);
+
 	if (r == 0)
 		r = check_own(fd, uid, JITDUMP_BYTES_MAX);
 	if (r < 0)
@@ -258,6 +269,8 @@ int files_open_mapped(const struct request *q, int *ret_fd)
 
 int files_open_jitdump(const struct request *q, int *ret_fd)
 {
+	if (q->head.pid == 0)
+		return by_path(q, ret_fd);
 	return q->head.inode == 0 ? -ENOENT : files_open_mapped(q, ret_fd);
 }
 
@@ -284,14 +297,11 @@ int files_open_elf(const struct request *q, int *ret_fd)
 
 int files_open_perfmap(const struct request *q, int *ret_fd)
 {
-	AUTO(close_auto) int proc = -1, root = -1, folder = -1, found = -1;
+	AUTO(close_auto) int root = -1, folder = -1, found = -1;
 	char name[32];
-	uid_t uid = 0;
-	int r = host_proc_dir(q->head.pid, &proc);
+	uid_t uid;
+	int r = user_of_pid(q->head.pid, &uid);
 
-	if (r < 0)
-		return r;
-	r = user_of(proc, &uid);
 	if (r < 0)
 		return r;
 	r = open_root(q->head.pid, &root);

@@ -175,13 +175,17 @@ static int check_request(const struct request *q)
 			return -EPERM;
 		return 0;
 	case BROKER_OP_LIST: return head->pid < 0 ? -EPERM : 0;
-	case BROKER_OP_MAPPED:
 	case BROKER_OP_JITDUMP:
+		/* Of a process that is gone, by path and identity. */
+		if (head->pid == 0)
+			return q->text[0] != '/' || head->inode == 0 ? -EPERM : 0;
+		/* fallthrough */
+	case BROKER_OP_MAPPED:
 		if (head->pid < 1 || head->start >= head->end || (q->text[0] && q->text[0] != '/'))
 			return -EPERM;
 		return 0;
 	case BROKER_OP_ELF: return head->pid < 0 || q->text[0] != '/' ? -EPERM : 0;
-	case BROKER_OP_PERFMAP: return head->pid < 1 || head->tid < 1 ? -EPERM : 0;
+	case BROKER_OP_PERFMAP: return head->pid < 0 || head->tid < 1 ? -EPERM : 0;
 	case BROKER_OP_HOST: return head->what > BROKER_HOST_NOTES ? -EPERM : 0;
 	case BROKER_OP_TRACEPOINT:
 		return word_allowed(q->text) && word_allowed(q->name) ? 0 : -EPERM;

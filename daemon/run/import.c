@@ -21,6 +21,7 @@
 #define FILES_MAX     65536u
 #define FILES_TOLD    5 /* by name, of those that could not be used */
 #define CHAIN_MAX     (65536u / 8)
+#define DUMPS_MAX     1024u
 #define IMPORT_NS_MAX UINT64_C(600000000000)
 #define PROGRESS_EACH 256u /* samples between two looks at stop */
 
@@ -38,6 +39,16 @@ struct import {
 	char **paths;
 	unsigned claim_count, claim_room;
 	struct map *claim_of; /* hash of path and identity -> index */
+
+	/* Where programs said that they keep the names of the code they make. */
+	struct dump {
+		pid_t pid;
+		dev_t dev;
+		uint64_t inode;
+		char *path;
+	} * dumps;
+	unsigned dump_count;
+	unsigned jit_nameless; /* programs without such names */
 
 	bool other_host;
 	uint64_t first_ns, last_ns, taken;
@@ -136,6 +147,55 @@ static struct file_claim *claim_of_range(void *arg, const struct range *r)
 	return r->inode > 0 && r->inode <= im->claim_count ? &im->claims[r->inode - 1] : NULL;
 }
 
+/* ---- names of JIT code ---- */
+
+/* ".../jit-PID.dump", mapped with the right to run it: that is how a program says where it is. */
+static bool is_jitdump(const struct sideband *sb)
+{
+	const char *base = strrchr(sb->text, '/');
+	size_t len = base ? strlen(base) : 0;
+
+	return sb->inode && len > 10 && strncmp(base, "/jit-", 5) == 0 &&
+		strcmp(base + len - 5, ".dump") == 0;
+}
+
+/* Without memory for it there are no names of it. */
+static void note_dump(struct import *im, const struct sideband *sb)
+{
+	struct dump *grown;
+	char *path;
+
+	if (im->dump_count == DUMPS_MAX || !is_jitdump(sb))
+		return;
+	grown = realloc(im->dumps, (im->dump_count + 1) * sizeof(*grown));
+	if (!grown)
+		return;
+	im->dumps = grown;
+	path = strdup(sb->text);
+	if (!path)
+		return;
+	grown[im->dump_count++] = (struct dump){sb->pid, sb->dev, sb->inode, path};
+}
+
+/* The first sample in code that the process has made: what names there are of it is read now. Paths
+ * and pids are of one host. */
+static void find_jit_names(struct import *im, const struct sample *s)
+{
+	struct session_process *p = processes_find(im->session->processes, s->pid);
+	struct names_recorded where = {.monotonic = im->info->monotonic};
+	int r = -ENOENT;
+
+	for (unsigned i = 0; i < im->dump_count; i++)
+		if (im->dumps[i].pid == s->pid) {
+			where.dump_path = im->dumps[i].path;
+			where.dump_dev = im->dumps[i].dev;
+			where.dump_inode = im->dumps[i].inode;
+		}
+	if (p && s->pid > 0 && !im->other_host)
+		r = names_jit_recorded(im->setup->names, p->pid, p->start_ticks, &where);
+	im->jit_nameless += r < 0;
+}
+
 /* ---- records ---- */
 
 static void see_time(struct import *im, uint64_t t_ns)
@@ -172,6 +232,9 @@ static bool on_sample(void *arg, const struct sample *sample, unsigned event)
 		use_own_chain(im, &own);
 	see_time(im, own.t_ns);
 	feed_sample(im->env, im->session, &own, event);
+	if (im->env->new_jit)
+		find_jit_names(im, &own);
+	im->env->new_jit = false;
 	if (++im->taken % PROGRESS_EACH != 0)
 		return true;
 	im->late = time_mono_ns() > im->until_ns;
@@ -200,6 +263,7 @@ static bool on_sideband(void *arg, const struct sideband *sb)
 	if (own.kind == SIDEBAND_MMAP) {
 		if (!(own.prot & PROT_EXEC))
 			return true;
+		note_dump(im, &own);
 		if (is_memory_file(own.text) && !has_build_id(im, &own)) {
 			own.text = "//anon"; /* code that a program made */
 			own.inode = 0;
@@ -327,11 +391,11 @@ static void warn_all(struct import *im, const struct perfdata_stats *st)
 	if (im->late)
 		buf_printf(w, "the import took longer than %d minutes and was ended\n",
 			(int)(IMPORT_NS_MAX / 60000000000u));
-	if (im->session->has_jit)
-		buf_append_str(w,
-			"code that programs have made while they ran has no names in an import "
-			"(perf "
-			"inject --jit turns a jitdump into files first)\n");
+	if (im->jit_nameless)
+		buf_printf(w,
+			"%u program%s made code while it ran that has no names: neither its "
+			"jitdump nor /tmp/perf-PID.map is here\n",
+			im->jit_nameless, im->jit_nameless == 1 ? "" : "s");
 	if (im->session->other_kernel && has_kernel_samples(im))
 		buf_append_str(w,
 			"kernel functions have no names: the recording is not of the "
@@ -475,6 +539,9 @@ static void import_done(struct import *im)
 	}
 	for (unsigned i = 0; i < im->claim_count; i++)
 		free(im->paths[i]);
+	for (unsigned i = 0; i < im->dump_count; i++)
+		free(im->dumps[i].path);
+	free(im->dumps);
 	free(im->paths);
 	free(im->claims);
 	map_free(im->claim_of);

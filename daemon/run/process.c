@@ -1,6 +1,7 @@
 #include "daemon/run/process.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,12 @@
 #include "base/map.h"
 
 #define CLEAR_EACH 4096
+
+/* No machine runs for so long; and of 42 bits, which the tree keeps. */
+#define RECORDED_TICKS  (UINT64_C(1) << 41)
+#define PIDS_REUSED_MAX (UINT64_C(1) << 20)
+
+static atomic_ullong recordings;
 
 /* Invariant: by_pid holds each process once, as a pointer that this table owns. */
 struct processes {
@@ -22,7 +29,9 @@ struct processes {
 	uint64_t entered,
 		cleared; /* processes so far, and when the last time was that room was made */
 	uint64_t left_out;
-	uint64_t pids_reused; /* tells processes of one pid apart, in the place of start_ticks */
+	/* In the place of start_ticks: tells processes of one pid apart, also those of two
+	 * recordings and of one that runs. */
+	uint64_t next_ticks;
 };
 
 static void process_free(struct processes *ps, struct session_process *p)
@@ -63,6 +72,7 @@ int processes_new_recorded(struct modules *ms, struct unwinder *u, struct proces
 	if (r < 0)
 		return r;
 	ps->recorded = true;
+	ps->next_ticks = RECORDED_TICKS + atomic_fetch_add(&recordings, 1) * PIDS_REUSED_MAX;
 	*ret = MOVE(ps);
 	return 0;
 }
@@ -178,7 +188,7 @@ static struct session_process *enter(struct processes *ps, pid_t pid, struct spa
 	struct session_process *p;
 
 	if (ps->recorded && processes_find(ps, pid))
-		ps->pids_reused++;
+		ps->next_ticks++;
 	forget(ps, pid);
 	if (ps->recorded && !take_room(ps, 1, 0)) {
 		space_free(space);
@@ -197,8 +207,8 @@ static struct session_process *enter(struct processes *ps, pid_t pid, struct spa
 	p->threads = 1;
 	p->tree_index = -1;
 	p->asked = ps->recorded;
-	if (ps->recorded && ps->pids_reused)
-		p->start_ticks = UINT64_MAX - ps->pids_reused;
+	if (ps->recorded)
+		p->start_ticks = ps->next_ticks;
 	return p;
 }
 

@@ -32,9 +32,10 @@ struct perfdata_info {
 	bool pipe, ours;
 	bool unfinished; /* the recorder was killed: the sizes in the header are not set */
 	char hostname[128], osrelease[128], cmdline[512]; /* "": not told */
-	bool has_wall;                                    /* the two moments are the same */
-	uint64_t wall_ns, clock_ns;                       /* on the clock of the samples */
-	uint64_t kernel_text; /* address of the kernel's start; 0: not told */
+	bool monotonic;             /* the samples have CLOCK_MONOTONIC, as far as the file tells */
+	bool has_wall;              /* the two moments are the same */
+	uint64_t wall_ns, clock_ns; /* on the clock of the samples */
+	uint64_t kernel_text;       /* address of the kernel's start; 0: not told */
 	uint8_t kernel_build_id[RECORD_BUILD_ID_MAX];
 	unsigned kernel_build_id_bytes; /* 0: not told */
 };

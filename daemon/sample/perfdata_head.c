@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define MAGIC          UINT64_C(0x32454c4946524550) /* "PERFILE2" */
 #define MAGIC_SWAPPED  UINT64_C(0x50455246494c4532)
@@ -350,6 +351,7 @@ static void take_clock(struct perfdata *pd, struct reader r)
 
 	pd->info.has_wall = take_u32(&r, &version) && take_u32(&r, &clock) && version == 1 &&
 		take_u64(&r, &pd->info.wall_ns) && take_u64(&r, &pd->info.clock_ns);
+	pd->info.monotonic = pd->info.has_wall && clock == CLOCK_MONOTONIC;
 }
 
 static int take_feature(struct perfdata *pd, unsigned feature, struct reader r)

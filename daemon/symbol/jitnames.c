@@ -308,6 +308,53 @@ void jitnames_refresh(struct jitnames *n, pid_t pid, uint64_t start_ticks)
 	pthread_mutex_unlock(&n->lock);
 }
 
+static int read_recorded_map(struct jitnames *n, struct process *p)
+{
+	AUTO(close_auto) int fd = -1;
+	int r = broker_open_perfmap(n->broker, 0, p->pid, &fd);
+
+	if (r == 0)
+		r = perfmap_read(p->map, fd);
+	return r;
+}
+
+static int read_recorded_dump(
+	struct jitnames *n, struct process *p, const struct names_recorded *where)
+{
+	AUTO(jitdump_unref_auto) struct jitdump *dump = NULL;
+	int fd = -1;
+	/* Of no use are times that the samples do not have. */
+	int r = jitdump_new(p->pid, where->monotonic ? 0 : UINT64_MAX, &dump);
+
+	if (r == 0)
+		r = broker_open_jitdump(n->broker, 0, 0, 0, where->dump_path, where->dump_dev,
+			where->dump_inode, &fd);
+	if (r < 0)
+		return r;
+	drop_dump(p);
+	p->dump = MOVE(dump);
+	p->dump_fd = fd;
+	read_dump(p);
+	return 0;
+}
+
+int jitnames_recorded(
+	struct jitnames *n, pid_t pid, uint64_t start_ticks, const struct names_recorded *where)
+{
+	bool found = false;
+	struct process *p;
+	int r;
+
+	pthread_mutex_lock(&n->lock);
+	r = process_get(n, pid, start_ticks, &p);
+	if (r == 0) {
+		found = where->dump_path && read_recorded_dump(n, p, where) == 0;
+		found |= read_recorded_map(n, p) == 0;
+	}
+	pthread_mutex_unlock(&n->lock);
+	return r < 0 ? r : found ? 0 : -ENOENT;
+}
+
 /* What the strings of an answer belong to. */
 struct hold {
 	struct perfmap *map;

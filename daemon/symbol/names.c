@@ -263,6 +263,12 @@ void names_jit_refresh(struct names *n, pid_t pid, uint64_t start_ticks)
 	jitnames_refresh(n->jit, pid, start_ticks);
 }
 
+int names_jit_recorded(
+	struct names *n, pid_t pid, uint64_t start_ticks, const struct names_recorded *where)
+{
+	return jitnames_recorded(n->jit, pid, start_ticks, where);
+}
+
 void names_get_stats(struct names *n, struct names_stats *ret_stats)
 {
 	memset(ret_stats, 0, sizeof(*ret_stats));

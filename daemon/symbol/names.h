@@ -107,6 +107,17 @@ int names_of_jit(struct names *n, pid_t pid, uint64_t start_ticks, const uint64_
  * not grown. */
 void names_jit_refresh(struct names *n, pid_t pid, uint64_t start_ticks);
 
+/* Where the names of a process of a recording may be. What is found there is read at once, and kept
+ * for names_of_jit() like that of any other. -ENOENT: neither file is there, or of use. */
+struct names_recorded {
+	const char *dump_path; /* of the jitdump that it had mapped; NULL: none, or no identity */
+	dev_t dump_dev;
+	uint64_t dump_inode;
+	bool monotonic; /* the recording has the clock of the jitdump */
+};
+int names_jit_recorded(
+	struct names *n, pid_t pid, uint64_t start_ticks, const struct names_recorded *where);
+
 struct names_stats {
 	uint64_t hits, misses, evictions; /* addresses; modules for evictions */
 	uint64_t reader_requests, reader_deaths, reader_refusals, debug_mismatches;
