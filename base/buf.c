@@ -55,7 +55,7 @@ static int grow(struct buf *b, size_t len)
 	return 0;
 }
 
-int buf_append(struct buf *b, const void *data, size_t len)
+int buf_append_growing(struct buf *b, const void *data, size_t len)
 {
 	int r = grow(b, len);
 
@@ -66,16 +66,6 @@ int buf_append(struct buf *b, const void *data, size_t len)
 	b->len += len;
 	b->data[b->len] = 0;
 	return 0;
-}
-
-int buf_append_str(struct buf *b, const char *text)
-{
-	return buf_append(b, text, strlen(text));
-}
-
-int buf_append_char(struct buf *b, char c)
-{
-	return buf_append(b, &c, 1);
 }
 
 int buf_append_u64(struct buf *b, uint64_t value)

@@ -50,6 +50,30 @@ static void replace(struct buf *into, const unsigned char *text, size_t len)
 typedef int (*escape_fn)(
 	uint32_t cp, const unsigned char *text, size_t len, const char **ret_instead);
 
+/* What every format takes as it is: nearly all of a usual name. */
+static const bool plain[256] = {
+	['a' ... 'z'] = true,
+	['A' ... 'Z'] = true,
+	['0' ... '9'] = true,
+	[' '] = true,
+	['_'] = true,
+	[':'] = true,
+	['.'] = true,
+	[','] = true,
+	['('] = true,
+	[')'] = true,
+	['['] = true,
+	[']'] = true,
+	['+'] = true,
+	['-'] = true,
+	['*'] = true,
+	['/'] = true,
+	['='] = true,
+	['$'] = true,
+	['@'] = true,
+	['~'] = true,
+};
+
 static void escape(struct buf *into, const char *raw, size_t len, escape_fn fn)
 {
 	const unsigned char *text = (const unsigned char *)raw;
@@ -58,8 +82,15 @@ static void escape(struct buf *into, const char *raw, size_t len, escape_fn fn)
 	while (at < len) {
 		const char *instead = NULL;
 		uint32_t cp = 0;
-		size_t n = decode(text + at, len - at, &cp);
-		int what = n == 0 || cp == REPLACEMENT ? -1 : fn(cp, text + at, len - at, &instead);
+		size_t n;
+		int what;
+
+		if (plain[text[at]]) {
+			at++;
+			continue;
+		}
+		n = decode(text + at, len - at, &cp);
+		what = n == 0 || cp == REPLACEMENT ? -1 : fn(cp, text + at, len - at, &instead);
 
 		n += n == 0;
 		if (what == 0) {

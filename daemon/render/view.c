@@ -46,9 +46,9 @@ bool view_query_needs_log(const struct view_query *q)
 	return q->from_ns || q->to_ns || q->tid || q->by_thread;
 }
 
-static void build_done(struct build *b)
+/* All that growing the tree took, and arranging it does not. */
+static void grown(struct build *b)
 {
-	labels_done(&b->labels);
 	index_done(&b->children);
 	free(b->summed_weight);
 	free(b->summed_samples);
@@ -56,6 +56,11 @@ static void build_done(struct build *b)
 	free(b->place_of);
 	free(b->stamp);
 	free(b->climb);
+}
+
+static void build_done(struct build *b)
+{
+	labels_done(&b->labels);
 	free(b->made);
 }
 
@@ -478,6 +483,7 @@ static int build_view(struct view *v)
 		else
 			r = build_from_tree(&b);
 	}
+	grown(&b);
 	if (r == 0)
 		r = arrange(v, &b.labels, b.made, b.made_count);
 	build_done(&b);
