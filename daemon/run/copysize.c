@@ -3,6 +3,7 @@
 #include "daemon/sample/attr.h"
 
 #define SAMPLES_MIN 20 /* fewer tell nothing */
+#define LEFT_MIN    8  /* but so many stacks that stay cut tell enough */
 #define BAD_MAX     3  /* tails may learn better meanwhile */
 #define CALM_NS     UINT64_C(10000000000)
 
@@ -24,14 +25,16 @@ static bool is_long(uint64_t since_ns, uint64_t now_ns)
 	return since_ns && now_ns - since_ns >= CALM_NS;
 }
 
-static bool grow(struct copysize *c)
+static bool grow(struct copysize *c, bool at_once)
 {
 	uint32_t twice = 2 * c->bytes, most = c->most ? c->most : STACK_BYTES_MAX;
 
 	c->bad = 0;
 	if (c->bytes >= most)
 		return false;
-	c->bytes = twice > most ? most : twice;
+	c->bytes = at_once || twice > most ? most : twice;
+	/* Deep samples would show no more. */
+	c->deep = c->deep && c->bytes < STACK_BYTES_MAX;
 	return true;
 }
 
@@ -48,24 +51,18 @@ bool copysize_limit(struct copysize *c, uint32_t most)
 	return true;
 }
 
-/* Deep samples show no more than copies as long as theirs. */
-static bool needs_deep(const struct copysize *c, const struct copysize_look *look)
-{
-	return c->bytes == STACK_BYTES_MAX ? is_over(look->cut, look, 2) : look->cut > 0;
-}
-
 static bool decide(struct copysize *c, const struct copysize_look *look, uint64_t now_ns)
 {
 	c->bad = is_over(look->left, look, 2) ? c->bad + 1 : 0;
-	since(&c->calm_ns, !needs_deep(c, look), now_ns);
+	since(&c->calm_ns, look->cut == 0, now_ns);
 	since(&c->shallow_ns, look->cut == 0 && !is_over(look->samples - look->shallow, look, 1),
 		now_ns);
-	if (!c->most && !c->deep && is_over(look->cut, look, 2)) {
+	if (!c->most && !c->deep && c->bytes < STACK_BYTES_MAX && is_over(look->cut, look, 2)) {
 		c->deep = true;
 		return true;
 	}
 	if (c->bad >= BAD_MAX || is_over(look->left, look, 10))
-		return grow(c);
+		return grow(c, is_over(look->left, look, 30));
 	if (c->deep && is_long(c->calm_ns, now_ns)) {
 		c->deep = false;
 		return true;
@@ -82,7 +79,7 @@ bool copysize_next(struct copysize *c, struct copysize_look *look, uint64_t now_
 {
 	struct copysize_look last = *look;
 
-	if (last.samples < SAMPLES_MIN)
+	if (last.samples < SAMPLES_MIN && last.left < LEFT_MIN)
 		return false;
 	*look = (struct copysize_look){0};
 	return decide(c, &last, now_ns);

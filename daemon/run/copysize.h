@@ -13,11 +13,12 @@ struct copysize {
 	bool deep;
 	uint32_t most; /* bytes that a budget leaves, without deep samples; 0: no limit */
 	unsigned bad;  /* looks in a row that left too many stacks cut */
-	/* Since when no sample needed deep ones, or more than half a copy; 0: the last one did. */
+	/* Since when no stack was cut, or longer than half a copy; 0: some in the last look were.
+	 */
 	uint64_t calm_ns, shallow_ns;
 };
 
-/* Samples since the last look. */
+/* Samples since the last look, of those that deep ones were there to help. */
 struct copysize_look {
 	uint64_t samples; /* with a user side */
 	uint64_t cut;     /* stacks longer than their copy */

@@ -97,6 +97,13 @@ static bool is_shallow(const struct unwind_chain *c, uint32_t stack_bytes)
 		c->sps[c->count - 1] - c->sps[0] < stack_bytes / 2;
 }
 
+static void learn_tail(
+	struct session *s, uint64_t thread, uint64_t t_ns, const struct unwind_chain *c)
+{
+	tails_learn(s->tails, thread, t_ns, c);
+	s->has_learnt = true;
+}
+
 /* What was seen of the thread's stack lately stands in for what was not copied. */
 static void use_tail(struct session *s, struct session_process *p, const struct sample *sample,
 	struct unwind_chain *c)
@@ -107,13 +114,16 @@ static void use_tail(struct session *s, struct session_process *p, const struct 
 		return;
 	s->look.samples += c->end != UNWIND_NO_USER;
 	s->look.shallow += is_shallow(c, s->plan.capture.stack_bytes);
+	if (c->end == UNWIND_ROOT && s->plan.capture.stack_bytes == STACK_BYTES_MAX &&
+		s->whole++ % DEEP_EVERY == 0)
+		learn_tail(s, thread, sample->t_ns, c);
 	if (c->end != UNWIND_STACK_CUT)
 		return;
 	s->look.cut++;
 	tails_learn(s->tails, thread, sample->t_ns, c);
 	if (tails_complete(s->tails, thread, sample->t_ns, s->plan.request.max_frames, c))
 		s->ledger.tails++;
-	else
+	else if (s->has_learnt || !s->copysize.deep)
 		s->look.left++;
 }
 
@@ -227,11 +237,11 @@ static bool may_take(struct session *s, const struct session_process *p)
 }
 
 /* A deep sample shows what the others may miss, and is counted nowhere. */
-static void learn_tail(struct session_env *env, struct session *s, struct session_process *p,
+static void use_deep(struct session_env *env, struct session *s, struct session_process *p,
 	const struct sample *sample)
 {
 	unwinder_run(s->unwinder, p->space, sample, UNWIND_FRAMES_MAX, &env->chain);
-	tails_learn(s->tails, thread_id(p, sample->tid), sample->t_ns, &env->chain);
+	learn_tail(s, thread_id(p, sample->tid), sample->t_ns, &env->chain);
 }
 
 void feed_sample(
@@ -249,7 +259,7 @@ void feed_sample(
 	}
 	if (s->plan.capture.events[event].deep) {
 		if (p)
-			learn_tail(env, s, p, sample);
+			use_deep(env, s, p, sample);
 		return;
 	}
 	if (p)

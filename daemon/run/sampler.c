@@ -17,7 +17,9 @@
 
 #define SLOW_NS      300000000ull /* of the second that rings are sized for */
 #define ROUND_MS     100          /* rings are sized for a second at the asked rate */
-#define IDLE_MS      1000         /* a heartbeat for /healthz and the watchdog */
+#define EARLY_MS     25 /* a session that has just begun learns how much of a stack to copy */
+#define EARLY_NS     200000000ull
+#define IDLE_MS      1000 /* a heartbeat for /healthz and the watchdog */
 #define REFRESH_NS   1000000000ull
 #define MODULES_MAX  4096
 #define QUEUE_LENGTH 1024
@@ -275,10 +277,23 @@ static void publish_stats(struct sampler *s)
 	pthread_mutex_unlock(&s->stats_lock);
 }
 
+/* How long after the last round of all sessions the next one is due. */
+static unsigned round_ms(const struct sampler *s, uint64_t now)
+{
+	for (unsigned i = 0; i < s->count; i++) {
+		const struct session *x = s->sessions[i];
+
+		if (x->state == SESSION_RUNNING && x->plan.adaptive &&
+			now - x->started_ns < EARLY_NS)
+			return EARLY_MS;
+	}
+	return ROUND_MS;
+}
+
 /* The earliest end of a session decides how long to sleep, so that "5 s" means 5 s. */
 static int sleep_ms(const struct sampler *s)
 {
-	uint64_t now = time_mono_ns(), best = ROUND_MS;
+	uint64_t now = time_mono_ns(), best = round_ms(s, now);
 
 	if (!sampler_running(s))
 		return IDLE_MS;
@@ -319,7 +334,7 @@ static void one_turn(struct sampler *s, uint64_t *last_all_ns)
 		if (events[i].data.ptr)
 			((struct session *)events[i].data.ptr)->ready = true;
 	now = time_mono_ns();
-	all = now - *last_all_ns >= ROUND_MS * 1000000ull;
+	all = now - *last_all_ns >= round_ms(s, now) * 1000000ull;
 	if (all)
 		*last_all_ns = now;
 	round_all(s, all);

@@ -58,6 +58,8 @@ struct session {
 	struct map *module_index; /* module id -> index in the tree */
 	struct unwinder *unwinder;
 	struct tails *tails; /* NULL: not an adaptive session */
+	bool has_learnt;     /* something from a deep sample */
+	unsigned whole;      /* stacks within copies as long as those of deep samples */
 	struct copysize copysize;
 	struct copysize_look look;
 	struct ledger ledger;

@@ -14,7 +14,8 @@ static const struct copysize_look none = {0}, shallow = {.samples = 100, .shallo
 				  fitting = {.samples = 100, .shallow = 50},
 				  completed = {.samples = 100, .cut = 60, .left = 2},
 				  failing = {.samples = 100, .cut = 60, .left = 3},
-				  hopeless = {.samples = 100, .cut = 60, .left = 11};
+				  hopeless = {.samples = 100, .cut = 60, .left = 11},
+				  lost = {.samples = 100, .cut = 60, .left = 31};
 
 static uint64_t now_ns;
 
@@ -40,8 +41,14 @@ static void stacks_left_cut_make_it_grow(void **state)
 	assert_int_equal(c.bytes, 32768);
 	assert_int_equal(looks_until_change(&c, &hopeless), 1);
 	assert_int_equal(c.bytes, 65528);
+	assert_false(c.deep); /* they would be as long */
 	assert_int_equal(looks_until_change(&c, &hopeless), 0);
+	assert_false(c.deep);
+	c.bytes = 16384;
+	assert_int_equal(looks_until_change(&c, &lost), 1);
 	assert_true(c.deep);
+	assert_int_equal(looks_until_change(&c, &lost), 1);
+	assert_int_equal(c.bytes, 65528);
 }
 
 static void two_bad_looks_are_none(void **state)
@@ -76,17 +83,6 @@ static void deep_samples_of_no_use_end(void **state)
 	assert_true(c.deep);
 }
 
-static void beside_copies_as_long_they_are_of_no_use(void **state)
-{
-	static const struct copysize_look seldom = {.samples = 100, .cut = 2, .left = 2},
-					  often = {.samples = 100, .cut = 3, .left = 3};
-	struct copysize c = {.bytes = 65528, .deep = true};
-
-	assert_int_equal(looks_until_change(&c, &often), 0);
-	assert_int_equal(looks_until_change(&c, &seldom), 101);
-	assert_false(c.deep);
-}
-
 static void shallow_stacks_make_it_shrink(void **state)
 {
 	struct copysize c = {.bytes = 16384};
@@ -104,10 +100,12 @@ static void shallow_stacks_make_it_shrink(void **state)
 static void too_few_samples_tell_nothing(void **state)
 {
 	struct copysize c = {.bytes = 16384, .deep = true};
-	struct copysize_look few = {.samples = 19, .cut = 19, .left = 19};
+	struct copysize_look few = {.samples = 19, .cut = 19, .left = 7},
+			     enough = {.samples = 10, .cut = 10, .left = 8};
 
 	assert_int_equal(looks_until_change(&c, &none), 0);
 	assert_int_equal(looks_until_change(&c, &few), 0);
+	assert_int_equal(looks_until_change(&c, &enough), 1);
 }
 
 static void a_limit_holds_until_it_is_lifted(void **state)
@@ -137,7 +135,6 @@ int main(void)
 		cmocka_unit_test(two_bad_looks_are_none),
 		cmocka_unit_test(tails_that_help_leave_it),
 		cmocka_unit_test(deep_samples_of_no_use_end),
-		cmocka_unit_test(beside_copies_as_long_they_are_of_no_use),
 		cmocka_unit_test(shallow_stacks_make_it_shrink),
 		cmocka_unit_test(too_few_samples_tell_nothing),
 	};

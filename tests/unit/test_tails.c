@@ -133,21 +133,21 @@ static void cut_stacks_tell_of_doubt_too(void **state)
 
 static void recursion_must_be_seen_again_and_again(void **state)
 {
-	for (unsigned i = 1; i <= 3; i++) {
+	for (unsigned i = 1; i <= 4; i++) {
 		assert_false(complete(THREAD, i * MS, "xdcb", 4, NO_MORE));
 		assert_chain("xdcb", 0);
 		learn_at(THREAD, i * MS, "edcbacbm");
 		assert_true(complete(THREAD, i * MS, "xdcbacb", 1, NO_MORE)); /* beyond it */
 	}
-	assert_true(complete(THREAD, 4 * MS, "xdcb", 4, NO_MORE));
+	assert_true(complete(THREAD, 5 * MS, "xdcb", 4, NO_MORE));
 	assert_chain("xdcbacbm", 4);
 }
 
 static void recursion_further_out_is_one_too(void **state)
 {
-	learn_at(THREAD, MS, "edcbaqam");
-	learn_at(THREAD, 2 * MS, "edcbaqam");
-	make_chain("edcbaq", UNWIND_STACK_CUT, 2); /* who called q was seen but twice */
+	for (unsigned i = 0; i < 3; i++)
+		learn_at(THREAD, i * MS, "edcbaqam");
+	make_chain("edcbaq", UNWIND_STACK_CUT, 2); /* who called q was seen but three times */
 	tails_learn(tails, THREAD, 3 * MS, &chain);
 	assert_false(complete(THREAD, 4 * MS, "xdcb", 4, NO_MORE));
 	assert_chain("xdcb", 0);
@@ -158,14 +158,14 @@ static void recursion_further_out_is_one_too(void **state)
 
 static void doubt_makes_a_recursion_begin_anew(void **state)
 {
-	for (unsigned i = 1; i <= 3; i++)
+	for (unsigned i = 1; i <= 4; i++)
 		learn_at(THREAD, i * MS, "edcbacbm");
-	learn_at(THREAD, 4 * MS, "edcbzcbm");
-	learn_at(THREAD, 5 * MS, "edcbacbm");
-	assert_false(complete(THREAD, 20005 * MS, "xdcb", 4, NO_MORE));
-	learn_at(THREAD, 20006 * MS, "edcbacbm");
-	learn_at(THREAD, 20007 * MS, "edcbacbm");
-	assert_true(complete(THREAD, 20008 * MS, "xdcb", 4, NO_MORE));
+	learn_at(THREAD, 5 * MS, "edcbzcbm");
+	for (unsigned i = 6; i <= 8; i++)
+		learn_at(THREAD, i * MS, "edcbacbm");
+	assert_false(complete(THREAD, 20007 * MS, "xdcb", 4, NO_MORE)); /* the doubt is over */
+	learn_at(THREAD, 20008 * MS, "edcbacbm");
+	assert_true(complete(THREAD, 20009 * MS, "xdcb", 4, NO_MORE));
 }
 
 static void max_frames_end_it(void **state)
