@@ -11,7 +11,8 @@ is: until the SVG is there, for perf until perf script --no-inline has written w
 collapsing and drawing after that is not counted). The part import takes one recording of perf to an SVG by profilectl
 report, and by perf script, awk and the flame graph script that Debian has in libdevel-nytprof-perl (without it to
 folded stacks alone). The part inline does the same with inline frames and lines, of a program of more than 100 MiB that
-it makes first, and asks for 10,000 of its addresses; perf takes minutes for that, and does it once. The part memory, which "all of it" leaves out, watches the whole
+it makes first, and asks for 10,000 of its addresses; perf takes minutes for that, and does it once. The part svg draws
+20,000 and 200,000 folded stacks, by profilectl report and by that flame graph script. The part memory, which "all of it" leaves out, watches the whole
 machine for some minutes while clang builds this project's sources again and again, and says each half a minute what the
 three processes have; there is no perf beside it. All other figures are medians of the rounds; the last column is ours /
 perf's. The machine may be noisy: quote the ratios.
@@ -481,6 +482,35 @@ def bench_inline(args, daemon, folder):
     row("on the wall, ms", 1000 * median(ours, "wall"), 1000 * median(peer, "wall"))
 
 
+def run_to_file(command, out):
+    """CPU seconds, and the most memory that one of its processes had, in MiB."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    pid = os.posix_spawnp(command[0], command, os.environ, file_actions=[
+        (os.POSIX_SPAWN_OPEN, 1, out, flags, 0o644), (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)])
+    _, status, used = os.wait4(pid, 0)
+    if status != 0:
+        raise RuntimeError("%s failed" % " ".join(command))
+    return {"cpu": used.ru_utime + used.ru_stime, "memory": used.ru_maxrss / 1024}
+
+
+def bench_svg(args, daemon, folder):
+    """Folded stacks to an SVG, by profilectl report without a daemon and by the flame graph script."""
+    if not os.path.exists(FLAME_SCRIPT):
+        print("the part svg is left out: there is no %s; install libdevel-nytprof-perl" % FLAME_SCRIPT)
+        return
+    stacks, out = os.path.join(folder, "some.stacks"), os.path.join(folder, "stacks.svg")
+    for count in 20000, 200000:
+        subprocess.run([sys.executable, os.path.join(os.path.dirname(__file__), "stacks.py"), str(count), stacks], check=True)
+        ours, peer = [], []
+        for _ in range(args.rounds):
+            ours.append(run_to_file([os.path.join(args.build, "profilectl"), "report", stacks, "-f", "svg"], out))
+            peer.append(run_to_file(["perl", FLAME_SCRIPT, stacks], out))
+        print("%d folded stacks, %.0f MiB, to an SVG; the flame graph script" % (
+            count, os.path.getsize(stacks) / (1 << 20)))
+        row("CPU, ms", 1000 * median(ours, "cpu"), 1000 * median(peer, "cpu"))
+        row("the largest process, MiB", median(ours, "memory"), median(peer, "memory"))
+
+
 KINDS = (  # of mappings, by their names in smaps
     ("own heap", re.compile(r"^(\[heap\]|\[anon.*\]|\[stack\]|)$")),
     ("rings", re.compile(r"^anon_inode:\[perf_event\]")),
@@ -564,7 +594,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--targets", default="clang,python3,node,threads")
-    parser.add_argument("--parts", default="dwarf,fp,stress,host,slowdown,import,inline")
+    parser.add_argument("--parts", default="dwarf,fp,stress,host,slowdown,svg,import,inline")
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--rate", type=int, default=99)
     args = parser.parse_args()
@@ -572,6 +602,10 @@ def main():
     if args.parts == "memory":
         with tempfile.TemporaryDirectory() as folder:
             bench_memory(args, folder)
+        return
+    if args.parts == "svg":
+        with tempfile.TemporaryDirectory() as folder:
+            bench_svg(args, None, folder)
         return
     if not shutil.which("perf"):
         raise SystemExit("bench: perf is not there: install linux-perf")
@@ -585,7 +619,7 @@ def main():
                 for name in args.targets.split(",") if way in parts else ():
                     bench_target(name, way, args, daemon, folder)
                     sys.stdout.flush()
-            for part in bench_stress, bench_host, bench_slowdown, bench_import, bench_inline:
+            for part in bench_stress, bench_host, bench_slowdown, bench_svg, bench_import, bench_inline:
                 if part.__name__.removeprefix("bench_") in parts:
                     part(args, daemon, folder)
                     sys.stdout.flush()
