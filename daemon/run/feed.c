@@ -104,6 +104,16 @@ static void learn_tail(
 	s->has_learnt = true;
 }
 
+/* Whether others may take over from one that was not cut: what deep samples are for, which a
+ * recording has none of, nor have copies that are as long as can be. */
+static bool teaches(struct session *s, const struct unwind_chain *c)
+{
+	if (s->recorded)
+		return true;
+	return c->end == UNWIND_ROOT && s->plan.capture.stack_bytes == STACK_BYTES_MAX &&
+		s->whole++ % DEEP_EVERY == 0;
+}
+
 /* What was seen of the thread's stack lately stands in for what was not copied. */
 static void use_tail(struct session *s, struct session_process *p, const struct sample *sample,
 	struct unwind_chain *c)
@@ -114,11 +124,11 @@ static void use_tail(struct session *s, struct session_process *p, const struct 
 		return;
 	s->look.samples += c->end != UNWIND_NO_USER;
 	s->look.shallow += is_shallow(c, s->plan.capture.stack_bytes);
-	if (c->end == UNWIND_ROOT && s->plan.capture.stack_bytes == STACK_BYTES_MAX &&
-		s->whole++ % DEEP_EVERY == 0)
-		learn_tail(s, thread, sample->t_ns, c);
-	if (c->end != UNWIND_STACK_CUT)
+	if (c->end != UNWIND_STACK_CUT) {
+		if (teaches(s, c))
+			learn_tail(s, thread, sample->t_ns, c);
 		return;
+	}
 	s->look.cut++;
 	tails_learn(s->tails, thread, sample->t_ns, c);
 	if (tails_complete(s->tails, thread, sample->t_ns, s->plan.request.max_frames, c))

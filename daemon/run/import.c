@@ -437,6 +437,7 @@ static void fill_plan(const struct import *im, struct session_plan *p)
 		if (e->stack_bytes) {
 			c->stack = STACK_DWARF;
 			c->stack_bytes = e->stack_bytes;
+			p->adaptive = true; /* in that tails are taken over */
 		}
 	}
 	/* The first event's, as there is one for a session. */
