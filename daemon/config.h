@@ -32,6 +32,7 @@ struct config {
 	uint64_t max_duration_ns; /* 0: none */
 	unsigned stack_bytes;     /* 16384 */
 	unsigned max_frames;      /* 512 */
+	bool arguments;           /* true: of commands, in profiles */
 	char unwinder[16];        /* table; libunwind, libdw: hidden, for comparison */
 	uint64_t ring_bytes;      /* per CPU and session; 0: by rate */
 	uint64_t log_entries;     /* sample log of a session */

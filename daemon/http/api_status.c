@@ -63,6 +63,7 @@ static void sessions_config_json(const struct config *c, struct buf *into)
 	json_seconds(into, "max_duration_s", c->max_duration_ns);
 	json_u64(into, "stack_bytes", c->stack_bytes);
 	json_u64(into, "max_frames", c->max_frames);
+	json_bool(into, "arguments", c->arguments);
 	json_u64(into, "ring_bytes", c->ring_bytes);
 	json_u64(into, "log_entries", c->log_entries);
 	json_u64(into, "max_nodes", c->max_nodes);

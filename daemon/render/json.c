@@ -9,13 +9,14 @@
  * to_ns (monotonic), log_short: true when the question reached back further than the sample log
  * does folded           weight, nodes: what min_share, max_depth and the daemon's limits moved to a
  * parent's self ledger           every field of the ledger by its name; unwind_ends is an object by
- * reason kinds            names of kinds, for name_kind modules, files   strings, for name_module
- * and name_file names            the distinct frames, sorted; for each, in columns of the same
- * length: name_module, name_kind, name_file, name_line, name_unnamed (0 or 1) depth            the
- * nodes in preorder, the root first, at depth 0; for each, in columns of the same length: name,
- * self, samples_total name: index into names; self: weight of samples that ended there;
- * samples_total: samples that passed there. A node's total is the sum of self over it and the nodes
- * after it that are deeper.
+ * reason kinds            names of kinds, for name_kind processes       objects: pid, name,
+ * command, cgroup, container; null: not known modules, files   strings, for name_module and
+ * name_file names            the distinct frames, sorted; for each, in columns of the same length:
+ * name_module, name_kind, name_file, name_line, name_unnamed (0 or 1) depth            the nodes in
+ * preorder, the root first, at depth 0; for each, in columns of the same length: name, self,
+ * samples_total name: index into names; self: weight of samples that ended there; samples_total:
+ * samples that passed there. A node's total is the sum of self over it and the nodes after it that
+ * are deeper.
  *
  * All numbers but min_share are integers and are written in full, also beyond 2^53. Depth has no
  * limit but max_depth. Columns take a quarter of the bytes that an object for each node would. */
@@ -249,7 +250,30 @@ static void put_samples(const struct json *j, uint32_t i, struct buf *into)
 	buf_append_u64(into, j->view->nodes[i].samples);
 }
 
-enum counted { MODULES, FILES, NAMES, NODES };
+static void put_text_of(const struct json *j, const char *key, uint32_t text, struct buf *into)
+{
+	const char *t = profile_text(j->view->profile, text);
+
+	buf_printf(into, ",\"%s\":", key);
+	if (*t)
+		render_json_string(into, t, strlen(t));
+	else
+		buf_append_str(into, "null");
+}
+
+static void put_process(const struct json *j, uint32_t i, struct buf *into)
+{
+	const struct profile_process *p = &j->view->profile->processes[i];
+
+	buf_printf(into, "{\"pid\":%d", (int)p->pid);
+	put_text_of(j, "name", p->comm, into);
+	put_text_of(j, "command", p->command, into);
+	put_text_of(j, "cgroup", p->cgroup, into);
+	put_text_of(j, "container", p->container, into);
+	buf_append_char(into, '}');
+}
+
+enum counted { PROCESSES, MODULES, FILES, NAMES, NODES };
 
 /* The arrays, one after the other. */
 static const struct part {
@@ -257,6 +281,7 @@ static const struct part {
 	enum counted counted;
 	void (*put)(const struct json *j, uint32_t i, struct buf *into);
 } parts[] = {
+	{"processes", PROCESSES, put_process},
 	{"modules", MODULES, put_module_text},
 	{"files", FILES, put_file_text},
 	{"names", NAMES, put_name_text},
@@ -276,6 +301,7 @@ static const struct part {
 static uint32_t count_of(const struct json *j, enum counted counted)
 {
 	switch (counted) {
+	case PROCESSES: return j->view->profile->process_count;
 	case MODULES: return j->modules.count;
 	case FILES: return j->files.count;
 	case NAMES: return j->view->name_count;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/map.h"
+#include "daemon/proc/cgroup.h"
 #include "daemon/tree/ledger.h"
 
 #define KERNEL_ALIGN_MASK 0x1fffffull /* where a kernel is put is a multiple of 2 MiB */
@@ -208,6 +209,19 @@ static int64_t tree_process(struct session *s, struct session_process *p)
 	return p->tree_index;
 }
 
+static void tell_origin(struct session *s, struct session_process *p)
+{
+	char container[CONTAINER_ID_LEN + 1] = "";
+
+	p->origin_new = false;
+	if (p->tree_index < 0 || p->tree_index >= PROCESSES_IN_TREE_MAX)
+		return;
+	if (!p->cgroup || cgroup_container(p->cgroup, container) == 0)
+		container[0] = 0;
+	calltree_process_origin(s->tree, (uint32_t)p->tree_index, p->command ? p->command : "",
+		p->cgroup ? p->cgroup : "", container);
+}
+
 /* Those that were there before the session have told no name. */
 static void name_thread(struct session_env *env, struct session *s, struct session_process *p,
 	pid_t tid, uint32_t index)
@@ -267,6 +281,8 @@ void feed_sample(
 		s->filtered_here++;
 		return;
 	}
+	if (p)
+		processes_look_at_stack(s->processes, p, sample);
 	if (s->plan.capture.events[event].deep) {
 		if (p)
 			use_deep(env, s, p, sample);
@@ -274,6 +290,8 @@ void feed_sample(
 	}
 	if (p)
 		process = tree_process(s, p);
+	if (p && p->origin_new)
+		tell_origin(s, p);
 	if (process >= 0)
 		thread = tree_thread(env, s, p, sample->tid);
 	if (process >= 0)

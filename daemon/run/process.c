@@ -5,8 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/map.h"
+#include "daemon/proc/cgroup.h"
+#include "daemon/proc/command.h"
 
 #define CLEAR_EACH 4096
 
@@ -18,6 +21,7 @@ static atomic_ullong recordings;
 
 /* Invariant: by_pid holds each process once, as a pointer that this table owns. */
 struct processes {
+	bool program_alone; /* of commands */
 	struct broker *broker;
 	struct modules *modules;
 	struct unwinder *unwinder;
@@ -42,6 +46,8 @@ static void process_free(struct processes *ps, struct session_process *p)
 		unwinder_forget(ps->unwinder, p->space);
 		space_free(p->space);
 	}
+	free(p->command);
+	free(p->cgroup);
 	free(p);
 }
 
@@ -217,6 +223,66 @@ static void set_comm(struct session_process *p, const char *comm)
 	snprintf(p->comm, sizeof(p->comm), "%s", comm);
 }
 
+void processes_hide_arguments(struct processes *ps)
+{
+	ps->program_alone = true;
+}
+
+static void set_command(
+	struct processes *ps, struct session_process *p, const char *args, size_t len)
+{
+	char line[COMMAND_BYTES];
+
+	if (command_join(args, len, !ps->program_alone, line) == 0)
+		return;
+	free(p->command);
+	p->command = strdup(line);
+	p->origin_new = true;
+}
+
+static void read_command(struct processes *ps, struct session_process *p)
+{
+	AUTO(close_auto) int fd = -1;
+	char start[COMMAND_BYTES];
+	ssize_t n;
+
+	if (broker_open_proc(ps->broker, p->pid, 0, BROKER_PROC_CMDLINE, &fd) < 0)
+		return;
+	n = read(fd, start, sizeof(start));
+	if (n > 0)
+		set_command(ps, p, start, (size_t)n);
+}
+
+static void read_cgroup(struct processes *ps, struct session_process *p)
+{
+	char path[CGROUP_PATH_BYTES];
+
+	if (cgroup_of(ps->broker, p->pid, path, sizeof(path)) < 0)
+		return;
+	free(p->cgroup);
+	p->cgroup = strdup(path);
+	p->origin_new = true;
+}
+
+#define LOOKS_MAX 16
+
+void processes_look_at_stack(
+	struct processes *ps, struct session_process *p, const struct sample *sample)
+{
+	const char *args;
+	size_t len;
+
+	if (p->command || p->looks >= LOOKS_MAX || !sample->stack || !sample->regs ||
+		sample->abi != PERF_SAMPLE_REGS_ABI_64 ||
+		sample->stack_bytes >= sample->stack_asked)
+		return;
+	p->looks++;
+	args = command_of_stack(
+		sample->stack, sample->regs[SAMPLE_REG_RSP], sample->stack_bytes, &len);
+	if (args)
+		set_command(ps, p, args, len);
+}
+
 void processes_identify(struct processes *ps, struct session_process *p)
 {
 	struct procinfo info = {0};
@@ -233,6 +299,8 @@ void processes_identify(struct processes *ps, struct session_process *p)
 		p->threads = (int)info.threads;
 	if (!p->comm[0])
 		set_comm(p, info.comm);
+	read_command(ps, p);
+	read_cgroup(ps, p);
 }
 
 const char *processes_thread_comm(const struct processes *ps, pid_t tid)
@@ -338,6 +406,9 @@ static void forked(struct processes *ps, const struct sideband *s)
 	if (parent) {
 		set_comm(child, parent->comm);
 		child->uid = parent->uid;
+		child->command = parent->command ? strdup(parent->command) : NULL;
+		child->cgroup = parent->cgroup ? strdup(parent->cgroup) : NULL;
+		child->origin_new = true;
 		child->has_jit = parent->has_jit;
 	}
 }
@@ -355,6 +426,9 @@ static void execed(struct processes *ps, const struct sideband *s)
 	p->images++;
 	p->threads = 1;
 	p->has_jit = false;
+	free(MOVE(p->command));
+	p->looks = 0;
+	p->origin_new = true;
 	p->asked = ps->recorded; /* a set-uid program has another owner now */
 	p->leader_exited = false;
 	set_comm(p, s->text);

@@ -29,7 +29,11 @@ struct session_process {
 	int threads;        /* as far as records tell; 0: the process is over */
 	int64_t tree_index; /* of its entry in the call tree; -1: none yet */
 	bool asked;         /* /proc was read for start_ticks and uid */
-	unsigned images;    /* programs it has run since it was first seen */
+	/* NULL: not known, or none; owned. command: what it was started with; see command.h. */
+	char *command, *cgroup;
+	unsigned looks;  /* at its stack for the command, in vain */
+	bool origin_new; /* either has changed since the tree was told */
+	unsigned images; /* programs it has run since it was first seen */
 	bool has_jit;
 	bool leader_exited; /* its other threads may go on */
 	bool over;          /* of a recording: all its threads have exited, as far as it tells */
@@ -50,8 +54,14 @@ struct session_process *processes_get(struct processes *ps, pid_t pid, pid_t tid
 void processes_expect(struct processes *ps, pid_t pid);
 /* NULL: never sampled. */
 struct session_process *processes_find(const struct processes *ps, pid_t pid);
-/* Makes sure start_ticks and uid were asked for. */
+/* Of commands the program alone is kept, not its arguments. */
+void processes_hide_arguments(struct processes *ps);
+/* Makes sure start_ticks, uid, command and cgroup were asked for. */
 void processes_identify(struct processes *ps, struct session_process *p);
+/* A process that was gone before it could be asked has its command on its stack, where the copy of
+ * that reaches its end. */
+void processes_look_at_stack(
+	struct processes *ps, struct session_process *p, const struct sample *sample);
 void processes_sideband(struct processes *ps, const struct sideband *s);
 /* Every few seconds: forgets those that ended without our having counted all their threads out. */
 void processes_sweep(struct processes *ps);

@@ -215,7 +215,10 @@ static int make_tree(struct session_env *env, struct session *s)
 		return processes_new_recorded(env->modules, s->unwinder, &s->processes);
 	s->copysize =
 		(struct copysize){.bytes = s->plan.capture.stack_bytes, .deep = s->plan.adaptive};
-	return processes_new(env->broker, env->modules, s->unwinder, &s->processes);
+	r = processes_new(env->broker, env->modules, s->unwinder, &s->processes);
+	if (r == 0 && !env->config->arguments)
+		processes_hide_arguments(s->processes);
+	return r;
 }
 
 #define EXPECTED_MAX 64 /* processes whose maps are read before they are sampled */

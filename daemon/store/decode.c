@@ -313,6 +313,17 @@ static void get_biases(struct reading *r, struct profile *p)
 		p->modules[i].bias = get_number(r);
 }
 
+static void get_origins(struct reading *r, struct profile *p)
+{
+	if (r->at == r->end)
+		return;
+	for (uint32_t i = 0; i < p->process_count; i++) {
+		p->processes[i].command = get_u32(r);
+		p->processes[i].cgroup = get_u32(r);
+		p->processes[i].container = get_u32(r);
+	}
+}
+
 static int get_body(struct reading *r, struct profile *p)
 {
 	int e = get_texts(r, p);
@@ -329,6 +340,8 @@ static int get_body(struct reading *r, struct profile *p)
 		e = get_names(r, p);
 	if (e == 0)
 		get_biases(r, p);
+	if (e == 0)
+		get_origins(r, p);
 	if (e == 0 && (r->bad || r->at != r->end))
 		e = -EBADMSG;
 	return e == 0 ? profile_check(p) : e;

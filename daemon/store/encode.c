@@ -163,6 +163,15 @@ static void put_biases(const struct profile *p, struct buf *into)
 		put_number(into, p->modules[i].bias);
 }
 
+static void put_origins(const struct profile *p, struct buf *into)
+{
+	for (uint32_t i = 0; i < p->process_count; i++) {
+		put_number(into, p->processes[i].command);
+		put_number(into, p->processes[i].cgroup);
+		put_number(into, p->processes[i].container);
+	}
+}
+
 static int pack(const struct buf *from, struct buf *into, uint64_t *ret_packed)
 {
 	size_t most = ZSTD_compressBound(from->len);
@@ -220,6 +229,7 @@ int store_encode(const struct profile *p, struct buf *into)
 	put_log(p, &body);
 	put_names(p, &body);
 	put_biases(p, &body);
+	put_origins(p, &body);
 	if (head.error || body.error)
 		return head.error ? head.error : body.error;
 	r = buf_append(into, space, sizeof(space));

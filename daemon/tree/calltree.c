@@ -157,6 +157,12 @@ void calltree_process_comm(struct calltree *t, uint32_t process, const char *com
 	tables_process_comm(&t->tables, process, comm);
 }
 
+void calltree_process_origin(struct calltree *t, uint32_t process, const char *command,
+	const char *cgroup, const char *container)
+{
+	tables_process_origin(&t->tables, process, command, cgroup, container);
+}
+
 void calltree_thread_comm(struct calltree *t, uint32_t thread, const char *comm)
 {
 	tables_thread_comm(&t->tables, thread, comm);

@@ -49,6 +49,9 @@ int64_t calltree_process(struct calltree *t, pid_t pid, uint64_t start_ticks);
 int64_t calltree_thread(struct calltree *t, pid_t tid, uint32_t process);
 /* The last one counts. An index that is not there is passed over. */
 void calltree_process_comm(struct calltree *t, uint32_t process, const char *comm);
+/* What it was started with, and where it runs; "": not known. */
+void calltree_process_origin(struct calltree *t, uint32_t process, const char *command,
+	const char *cgroup, const char *container);
 void calltree_thread_comm(struct calltree *t, uint32_t thread, const char *comm);
 
 /* The id of a frame; addr of a FRAME_SPECIAL is a calltree_text(). Never fails: what cannot be had

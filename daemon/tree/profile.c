@@ -207,7 +207,10 @@ static bool check_tables(const struct profile *p)
 			return false;
 	}
 	for (uint32_t i = 0; i < p->process_count; i++) {
-		if (!text_ok(p, p->processes[i].comm))
+		const struct profile_process *x = &p->processes[i];
+
+		if (!text_ok(p, x->comm) || !text_ok(p, x->command) || !text_ok(p, x->cgroup) ||
+			!text_ok(p, x->container))
 			return false;
 	}
 	for (uint32_t i = 0; i < p->thread_count; i++) {

@@ -56,6 +56,9 @@ struct profile_process {
 	pid_t pid;
 	uint64_t start_ticks;
 	uint32_t comm; /* text; its last one */
+	/* Text; "": not known, or in none. What it was started with; its cgroup (v2); the id of its
+	 * container. */
+	uint32_t command, cgroup, container;
 };
 
 struct profile_thread {

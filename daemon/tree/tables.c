@@ -173,6 +173,24 @@ void tables_process_comm(struct tables *t, uint32_t process, const char *comm)
 		t->processes[process].comm = (uint32_t)off;
 }
 
+static void set_text(struct tables *t, uint32_t *text, const char *to)
+{
+	int64_t off = texts_add(t->texts, to, strlen(to));
+
+	if (off >= 0)
+		*text = (uint32_t)off;
+}
+
+void tables_process_origin(struct tables *t, uint32_t process, const char *command,
+	const char *cgroup, const char *container)
+{
+	if (process >= t->process_count)
+		return;
+	set_text(t, &t->processes[process].command, command);
+	set_text(t, &t->processes[process].cgroup, cgroup);
+	set_text(t, &t->processes[process].container, container);
+}
+
 static int new_thread(struct tables *t, pid_t tid, uint32_t process)
 {
 	uint32_t cap = tables_next_cap(t->thread_cap);

@@ -44,6 +44,8 @@ int64_t tables_module(struct tables *t, uint64_t key, const char *path, const ch
 int64_t tables_process(struct tables *t, pid_t pid, uint64_t start_ticks);
 int64_t tables_thread(struct tables *t, pid_t tid, uint32_t process);
 void tables_process_comm(struct tables *t, uint32_t process, const char *comm);
+void tables_process_origin(struct tables *t, uint32_t process, const char *command,
+	const char *cgroup, const char *container);
 void tables_thread_comm(struct tables *t, uint32_t thread, const char *comm);
 uint32_t tables_frame(struct tables *t, enum frame_kind kind, uint32_t module, uint64_t addr);
 uint32_t tables_special(struct tables *t, const char *text);

@@ -58,6 +58,9 @@ static void assert_same_profile(const struct profile *a, const struct profile *b
 		assert_int_equal(a->processes[i].pid, b->processes[i].pid);
 		assert_int_equal(a->processes[i].start_ticks, b->processes[i].start_ticks);
 		assert_int_equal(a->processes[i].comm, b->processes[i].comm);
+		assert_int_equal(a->processes[i].command, b->processes[i].command);
+		assert_int_equal(a->processes[i].cgroup, b->processes[i].cgroup);
+		assert_int_equal(a->processes[i].container, b->processes[i].container);
 	}
 	assert_int_equal(a->thread_count, b->thread_count);
 	assert_int_equal(a->frame_count, b->frame_count);

@@ -140,6 +140,8 @@ __attribute__((unused)) static uint32_t sample_process(
 		.pid = pid,
 		.start_ticks = 5000 + id,
 		.comm = sample_text(b, comm),
+		.command = sample_text(b, "/srv/prog --of \"it\""),
+		.cgroup = sample_text(b, "/system.slice/it.service"),
 	};
 	return sample_node(b, 0, sample_frame(b, FRAME_PROCESS, 0, id, NULL, 0));
 }

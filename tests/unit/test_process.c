@@ -5,9 +5,14 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <cmocka.h>
+
+#include "daemon/proc/cgroup.h"
 
 /* ---- fakes of the stages below ---- */
 
@@ -83,6 +88,20 @@ int procinfo_read(struct broker *b, pid_t pid, struct procinfo *ret)
 	return proc_error;
 }
 
+int cgroup_of(struct broker *b, pid_t pid, char *ret_path, size_t path_bytes)
+{
+	snprintf(ret_path, path_bytes, "%s", "/asked.slice");
+	return proc_error;
+}
+
+int broker_open_proc(struct broker *b, pid_t pid, pid_t tid, enum broker_proc what, int *ret_fd)
+{
+	if (proc_error < 0)
+		return proc_error;
+	*ret_fd = memfd_create("cmdline", MFD_CLOEXEC);
+	return pwrite(*ret_fd, "asked\0-x", 8, 0) == 8 ? 0 : -EIO;
+}
+
 int procinfo_read_stat(struct broker *b, pid_t pid, struct procinfo *ret)
 {
 	return procinfo_read(b, pid, ret);
@@ -133,6 +152,29 @@ static void unknown_process_is_read_from_proc(void **state)
 	assert_int_equal(p->uid, 1000);
 	assert_int_equal(p->space->reads, 1);
 	assert_ptr_equal(processes_get(table, 10, 11), p);
+}
+
+static void command_and_cgroup_go_with_the_image(void **state)
+{
+	struct session_process *p = processes_get(table, 10, 10);
+
+	assert_string_equal(p->command, "asked -x");
+	assert_string_equal(p->cgroup, "/asked.slice");
+	assert_true(p->origin_new);
+	/* A child is what its parent is, until it runs something else. */
+	proc_error = -ESRCH;
+	send(SIDEBAND_FORK, 20, 20, 10, NULL);
+	p = processes_find(table, 20);
+	assert_string_equal(p->command, "asked -x");
+	send(SIDEBAND_EXEC, 20, 20, 0, "other");
+	p = processes_get(table, 20, 20);
+	processes_identify(table, p);
+	assert_null(p->command);
+	assert_string_equal(p->cgroup, "/asked.slice");
+	proc_error = 0;
+	processes_hide_arguments(table);
+	p = processes_get(table, 30, 30);
+	assert_string_equal(p->command, "asked");
 }
 
 static void process_that_is_gone_has_an_empty_space(void **state)
@@ -332,6 +374,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(unknown_process_is_read_from_proc),
+		TEST(command_and_cgroup_go_with_the_image),
 		TEST(process_that_is_gone_has_an_empty_space),
 		TEST(process_that_is_expected_is_read_at_once),
 		TEST(forked_child_has_the_parents_mappings),

@@ -230,12 +230,14 @@ static void nonsense_behind_good_sums_is_refused(void **state)
 		wrap_body(p, body.data, i, &forged);
 		if (store_decode(forged.data, forged.len, false, &cut) != 0)
 			continue;
+		assert_int_equal(cut->modules[0].bias, whole == 0 ? 0 : p->modules[0].bias);
+		assert_int_equal(cut->processes[0].command, 0);
 		whole++;
-		assert_int_equal(cut->modules[0].bias, 0);
 		profile_unref(cut);
 	}
-	/* Cut in front of the biases it is a file of before there were any. */
-	assert_int_equal(whole, 1);
+	/* Cut in front of the biases it is a file of before there were any, and so of the commands.
+	 */
+	assert_int_equal(whole, 2);
 }
 
 static void bombs_are_refused(void **state)
