@@ -15,11 +15,20 @@
 /* Nodes that are always there, so that every sample has a place. */
 enum { ROOT_NODE, ROOT_DROPPED_NODE };
 
+/* Children up to so many are found by looking at each, the latest first: most nodes have one or
+ * two, and the look-up of one in an index is a miss of the cache. More are in an index as well. */
+#define FEW 8u
+
+struct kin {
+	uint32_t first, next; /* child, sibling; 0: none */
+	uint32_t children;
+};
+
 struct process_place {
 	uint32_t node, dropped; /* 0: none yet */
 };
 
-/* Arrays grow by doubling; nodes, weights and samples share one capacity. */
+/* Arrays grow by doubling; nodes, kin, weights and samples share one capacity. */
 struct calltree {
 	struct calltree_options options;
 	struct tables tables;
@@ -28,9 +37,10 @@ struct calltree {
 	uint32_t place_count;
 
 	struct profile_node *nodes;
+	struct kin *kin;
 	uint64_t *weight[PROFILE_EVENTS_MAX], *samples[PROFILE_EVENTS_MAX];
 	uint32_t node_count, node_cap;
-	struct index child_index; /* by (parent, frame) */
+	struct index child_index; /* by (parent, frame), where there are many */
 	struct index stack_index; /* whole chains to their leaf */
 	uint64_t seed;
 
@@ -47,6 +57,8 @@ static int more_nodes(struct calltree *t)
 		return 0;
 	/* Where a later one fails, the earlier ones are larger than need be, and that is all. */
 	r = tables_resize((void **)&t->nodes, cap, sizeof(*t->nodes));
+	if (r == 0)
+		r = tables_resize((void **)&t->kin, cap, sizeof(*t->kin));
 	for (unsigned e = 0; r == 0 && e < t->options.event_count; e++) {
 		r = tables_resize((void **)&t->weight[e], cap, sizeof(uint64_t));
 		if (r == 0)
@@ -64,6 +76,7 @@ static int new_node(struct calltree *t, uint32_t parent, uint32_t frame, uint32_
 	if (r < 0)
 		return r;
 	t->nodes[t->node_count] = (struct profile_node){.parent = parent, .frame = frame};
+	t->kin[t->node_count] = (struct kin){0};
 	for (unsigned e = 0; e < t->options.event_count; e++)
 		t->weight[e][t->node_count] = t->samples[e][t->node_count] = 0;
 	*ret_node = t->node_count++;
@@ -116,6 +129,7 @@ void calltree_free(struct calltree *t)
 	samplelog_done(&t->log);
 	free(t->places);
 	free(t->nodes);
+	free(t->kin);
 	free(t);
 }
 
@@ -178,29 +192,87 @@ uint32_t calltree_special(struct calltree *t, const char *text)
 	return tables_special(&t->tables, text);
 }
 
+static uint64_t hash_child(const struct calltree *t, uint32_t parent, uint32_t frame)
+{
+	return hash_u64(((uint64_t)parent << 32 | frame) ^ t->seed);
+}
+
+/* 0: there is none. */
+static uint32_t find_child(const struct calltree *t, uint32_t parent, uint32_t frame)
+{
+	uint64_t hash;
+	size_t cursor;
+	uint32_t id;
+
+	if (t->kin[parent].children <= FEW) {
+		id = t->kin[parent].first;
+		while (id && t->nodes[id].frame != frame)
+			id = t->kin[id].next;
+		return id;
+	}
+	cursor = hash = hash_child(t, parent, frame);
+	while ((id = index_next(&t->child_index, hash, &cursor)) != INDEX_NONE) {
+		if (t->nodes[id].parent == parent && t->nodes[id].frame == frame)
+			return id;
+	}
+	return 0;
+}
+
+static int index_child(struct calltree *t, uint32_t id)
+{
+	int r = index_room(&t->child_index);
+
+	if (r == 0)
+		index_put(&t->child_index, hash_child(t, t->nodes[id].parent, t->nodes[id].frame),
+			id);
+	return r;
+}
+
+/* The node that would be the first of many takes those before it into the index along. */
+static int index_children(struct calltree *t, uint32_t parent)
+{
+	int r = 0;
+
+	for (uint32_t c = t->kin[parent].first; r == 0 && c; c = t->kin[c].next)
+		r = index_child(t, c);
+	return r;
+}
+
+static int add_child(struct calltree *t, uint32_t parent, uint32_t frame, uint32_t *ret_child)
+{
+	struct kin *k;
+	uint32_t id;
+	int r = 0;
+
+	if (t->kin[parent].children == FEW)
+		r = index_children(t, parent);
+	if (r == 0 && t->kin[parent].children >= FEW)
+		r = index_room(&t->child_index);
+	if (r == 0)
+		r = new_node(t, parent, frame, &id);
+	if (r < 0)
+		return r;
+	k = &t->kin[parent];
+	if (k->children >= FEW)
+		index_put(&t->child_index, hash_child(t, parent, frame), id);
+	t->kin[id].next = k->first;
+	k->first = id;
+	k->children++;
+	*ret_child = id;
+	return 0;
+}
+
 /* The child of parent with that frame, made if there is none and limit allows. */
 static int child_of(
 	struct calltree *t, uint32_t parent, uint32_t frame, uint32_t limit, uint32_t *ret_child)
 {
-	uint64_t hash = hash_u64(((uint64_t)parent << 32 | frame) ^ t->seed);
-	size_t cursor = hash;
-	uint32_t id;
-	int r;
+	uint32_t id = find_child(t, parent, frame);
 
-	while ((id = index_next(&t->child_index, hash, &cursor)) != INDEX_NONE) {
-		if (t->nodes[id].parent == parent && t->nodes[id].frame == frame) {
-			*ret_child = id;
-			return 0;
-		}
+	if (id) {
+		*ret_child = id;
+		return 0;
 	}
-	if (t->node_count >= limit)
-		return -ENOSPC;
-	r = index_room(&t->child_index);
-	if (r == 0)
-		r = new_node(t, parent, frame, ret_child);
-	if (r == 0)
-		index_put(&t->child_index, hash, *ret_child);
-	return r;
+	return t->node_count < limit ? add_child(t, parent, frame, ret_child) : -ENOSPC;
 }
 
 static int place_of(struct calltree *t, uint32_t process, struct process_place **ret_place)
@@ -388,7 +460,8 @@ int calltree_limit(struct calltree *t, uint32_t max_nodes, uint32_t log_entries)
 
 void calltree_get_stats(const struct calltree *t, struct calltree_stats *ret_stats)
 {
-	size_t node_bytes = sizeof(*t->nodes) + t->options.event_count * 2 * sizeof(uint64_t);
+	size_t node_bytes =
+		sizeof(*t->nodes) + sizeof(*t->kin) + t->options.event_count * 2 * sizeof(uint64_t);
 
 	*ret_stats = (struct calltree_stats){
 		.nodes = t->node_count,
