@@ -2,9 +2,11 @@
 
 #include "daemon/sample/attr.h"
 
-#define SAMPLES_MIN 20 /* fewer tell nothing */
-#define LEFT_MIN    8  /* but so many stacks that stay cut tell enough */
-#define BAD_MAX     3  /* tails may learn better meanwhile */
+/* A look at fewer tells nothing, unless so many stacks stay cut in it; and one in a hundred that
+ * stays cut shall not make copies grow by chance, as they shrink again when none does. */
+#define SAMPLES_MIN 100
+#define LEFT_MIN    8
+#define BAD_MAX     3 /* looks in a row; tails may learn better meanwhile */
 #define CALM_NS     UINT64_C(10000000000)
 
 static bool is_over(uint64_t count, const struct copysize_look *look, unsigned percent)
@@ -62,7 +64,7 @@ static bool decide(struct copysize *c, const struct copysize_look *look, uint64_
 		return true;
 	}
 	if (c->bad >= BAD_MAX || is_over(look->left, look, 10))
-		return grow(c, is_over(look->left, look, 30));
+		return grow(c, is_over(look->left, look, 20));
 	if (c->deep && is_long(c->calm_ns, now_ns)) {
 		c->deep = false;
 		return true;

@@ -15,7 +15,7 @@ static const struct copysize_look none = {0}, shallow = {.samples = 100, .shallo
 				  completed = {.samples = 100, .cut = 60, .left = 2},
 				  failing = {.samples = 100, .cut = 60, .left = 3},
 				  hopeless = {.samples = 100, .cut = 60, .left = 11},
-				  lost = {.samples = 100, .cut = 60, .left = 31};
+				  lost = {.samples = 100, .cut = 60, .left = 21};
 
 static uint64_t now_ns;
 
@@ -28,7 +28,7 @@ static unsigned looks_until_change(struct copysize *c, const struct copysize_loo
 		now_ns += 100 * MS;
 		if (copysize_next(c, &look, now_ns))
 			return i;
-		assert_true(look.samples == 0 || shown->samples < 20);
+		assert_true(look.samples == 0 || shown->samples < 100);
 	}
 	return 0;
 }
@@ -55,12 +55,10 @@ static void two_bad_looks_are_none(void **state)
 {
 	struct copysize c = {.bytes = 16384, .deep = true};
 
-	for (unsigned i = 0; i < 20; i++) {
-		struct copysize_look bad = failing, again = failing, good = completed;
+	for (unsigned i = 0; i < 100; i++) {
+		struct copysize_look look = i % 3 == 2 ? completed : failing;
 
-		assert_false(copysize_next(&c, &bad, MS));
-		assert_false(copysize_next(&c, &again, MS));
-		assert_false(copysize_next(&c, &good, MS));
+		assert_false(copysize_next(&c, &look, MS));
 	}
 }
 
@@ -100,7 +98,7 @@ static void shallow_stacks_make_it_shrink(void **state)
 static void too_few_samples_tell_nothing(void **state)
 {
 	struct copysize c = {.bytes = 16384, .deep = true};
-	struct copysize_look few = {.samples = 19, .cut = 19, .left = 7},
+	struct copysize_look few = {.samples = 99, .cut = 99, .left = 7},
 			     enough = {.samples = 10, .cut = 10, .left = 8};
 
 	assert_int_equal(looks_until_change(&c, &none), 0);
@@ -123,7 +121,7 @@ static void a_limit_holds_until_it_is_lifted(void **state)
 	assert_false(copysize_limit(&c, 0));
 	assert_int_equal(looks_until_change(&c, &failing), 1);
 	assert_true(c.deep);
-	assert_int_equal(looks_until_change(&c, &failing), 1);
+	assert_true(looks_until_change(&c, &failing) > 0);
 	assert_int_equal(c.bytes, 32768);
 }
 
