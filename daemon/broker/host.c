@@ -296,7 +296,9 @@ int host_open_perf(const struct request *q, int *ret_fd)
 		pid = cgroup;
 		flags |= PERF_FLAG_PID_CGROUP;
 	}
-	fd = syscall(SYS_perf_event_open, &q->attr, pid, q->head.tid, -1, flags);
+	do /* it waits for a target that is in an exec, and who is stopped meanwhile gets EINTR */
+		fd = syscall(SYS_perf_event_open, &q->attr, pid, q->head.tid, -1, flags);
+	while (fd < 0 && errno == EINTR);
 	if (fd < 0)
 		return -errno;
 	*ret_fd = (int)fd;

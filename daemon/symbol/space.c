@@ -9,6 +9,7 @@
 
 #define RANGES_MAX     32768
 #define MAPS_BYTES_MAX (64u << 20)
+#define AGAIN_NS       UINT64_C(1000000000)
 
 /* ranges are sorted by start and do not overlap. Sampler thread. */
 struct space {
@@ -417,18 +418,27 @@ static void open_sibling(struct space *s, struct range *r)
 	}
 }
 
-struct module *space_module(struct space *s, struct range *r)
+/* Not for the file's sake, but of the machine's state at that moment. */
+static bool may_pass(int error)
+{
+	switch (error) {
+	case -EAGAIN:
+	case -EINTR:
+	case -EMFILE:
+	case -ENFILE:
+	case -ENOMEM: return true;
+	default: return false;
+	}
+}
+
+static void open_range(struct space *s, struct range *r)
 {
 	struct module *m;
 
-	if (r->module || (r->kind != RANGE_FILE && r->kind != RANGE_VDSO))
-		return r->module;
 	if (r->kind == RANGE_FILE)
 		r->module = of_sibling(s, r);
-	if (r->module)
-		return r->module;
-	if (modules_open(s->modules, s->pid, r, &m) < 0)
-		return NULL;
+	if (r->module || modules_open(s->modules, s->pid, r, &m) < 0)
+		return;
 	r->module = m;
 	if (r->kind == RANGE_FILE && r->module->fd < 0)
 		open_sibling(s, r);
@@ -436,6 +446,26 @@ struct module *space_module(struct space *s, struct range *r)
 		module_unref(r->module);
 		r->module = NULL;
 		r->kind = RANGE_ANON;
+	}
+}
+
+struct module *space_module(struct space *s, struct range *r)
+{
+	bool again = r->again_ns && time_mono_ns() >= r->again_ns;
+
+	if (again) {
+		module_unref(r->module);
+		r->module = NULL;
+		r->again_ns = 0;
+	}
+	if (r->module || (r->kind != RANGE_FILE && r->kind != RANGE_VDSO))
+		return r->module;
+	open_range(s, r);
+	if (r->module && may_pass(r->module->error)) {
+		r->again_ns = time_mono_ns() + AGAIN_NS;
+	} else if (again) {
+		s->generation++;
+		s->code_generation++;
 	}
 	return r->module;
 }

@@ -49,6 +49,8 @@ struct range {
 	uint64_t pgoff;      /* file offset of start */
 	enum range_kind kind;
 	struct module *module; /* NULL until somebody looks it up with space_module() */
+	uint64_t again_ns;     /* its file was not to be had for want of something that may come
+				  back: not tried again before; 0: it is as it is */
 	dev_t dev;
 	uint64_t inode;
 	char *path; /* as reported, owned */
@@ -83,8 +85,9 @@ struct range *space_find(struct space *s, uint64_t addr);
 /* All ranges, by index in the order of addresses; NULL past the last. */
 struct range *space_range(struct space *s, unsigned index);
 /* Its module, opened at the first call (a request to the broker). NULL for kinds without a file.
- * Lent; a file that cannot be opened has one too, with error set. May turn a range into RANGE_ANON:
- * see there. */
+ * Lent; a file that cannot be opened has one too, with error set; if that was for want of
+ * descriptors, memory or a process, it is tried again a second later, by the next call. May turn a
+ * range into RANGE_ANON: see there. */
 struct module *space_module(struct space *s, struct range *r);
 /* Address in the file's own address space. False: not in a segment of it. */
 bool range_vaddr(const struct range *r, uint64_t addr, uint64_t *ret_vaddr);

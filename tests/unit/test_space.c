@@ -251,6 +251,45 @@ static void a_deleted_file_is_still_the_one_that_is_mapped(void **state)
 	munmap((void *)at_living, 6);
 }
 
+/* What the machine lacked at that moment may be there later; what is wrong with a file stays. */
+static void a_want_of_descriptors_passes(void **state)
+{
+	static const int passing[] = {-EMFILE, -ENFILE, -ENOMEM, -EAGAIN, -EINTR};
+	struct fixture *f = *state;
+	struct range *r;
+	struct module *m;
+	uint64_t code;
+
+	for (unsigned i = 0; i < sizeof(passing) / sizeof(passing[0]); i++) {
+		space_clear(f->space);
+		assert_int_equal(space_read(f->space, 0), 0);
+		r = space_find(f->space, (uintptr_t)set_up);
+		fake_files.mapped_error = passing[i];
+		free(r->path); /* nor is there a file by its path */
+		r->path = strdup("/nowhere");
+		r->inode += 1000 + i;
+		m = space_module(f->space, r);
+		assert_int_equal(m->error, passing[i]);
+		fake_files.mapped_error = 0;
+		assert_ptr_equal(space_module(f->space, r), m); /* not at once */
+		code = space_code_generation(f->space);
+		r->again_ns = 1;
+		assert_int_equal(space_module(f->space, r)->error, 0);
+		assert_true(space_code_generation(f->space) > code);
+		assert_int_equal(r->again_ns, 0);
+	}
+	space_clear(f->space);
+	assert_int_equal(space_read(f->space, 0), 0);
+	r = space_find(f->space, (uintptr_t)set_up);
+	fake_files.mapped_error = -EACCES;
+	r->inode += 2000;
+	free(r->path);
+	r->path = strdup("/nowhere");
+	assert_int_equal(space_module(f->space, r)->error, -EACCES);
+	assert_int_equal(r->again_ns, 0);
+	fake_files.mapped_error = 0;
+}
+
 static void a_memory_file_that_is_no_elf_file_is_jit_code(void **state)
 {
 	struct fixture *f = *state;
@@ -445,6 +484,7 @@ int main(void)
 		WITH_FIXTURE(the_maps_of_a_thread_when_the_leader_is_gone),
 		WITH_FIXTURE(our_own_code_is_found_in_our_own_file),
 		WITH_FIXTURE(a_deleted_file_is_still_the_one_that_is_mapped),
+		WITH_FIXTURE(a_want_of_descriptors_passes),
 		WITH_FIXTURE(a_memory_file_that_is_no_elf_file_is_jit_code),
 		WITH_FIXTURE(a_gone_process_finds_files_by_identity),
 		WITH_FIXTURE(what_was_just_looked_at_is_not_opened_again),
