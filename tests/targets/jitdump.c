@@ -1,6 +1,6 @@
 /* jitdump MODE [SECONDS]: runs code that it makes itself and writes ./jit-PID.dump for it, mapped
- * as perf wants it. plain: dumped_fn, made.src:7, with a perf map that calls it map_fn. anew: a
- * second of old_name_A, then at the same address new_name_B. cycles: as anew, with times of
+ * as perf wants it. plain: dumped_fn, made.src:7, with a perf map that calls it map_fn. anew: two
+ * seconds of old_name_A, then at the same address new_name_B. cycles: as anew, with times of
  * another clock. flag: as plain, where the header claims another clock. swapped: as anew, where the
  * two loads stand in the file in the other order. cut: as plain, with the first half of another
  * record behind it. */
@@ -116,7 +116,7 @@ static void anew(int fd, unsigned char *at, uint64_t scale, int swapped)
 
 	if (!swapped)
 		put_load(fd, at, "old_name_A", first * scale);
-	run_for(at, 1);
+	run_for(at, 2);
 	put_load(fd, at, "new_name_B", now_ns() * scale);
 	if (swapped)
 		put_load(fd, at, "old_name_A", first * scale);
