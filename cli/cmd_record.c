@@ -5,15 +5,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/hotspot.h"
 #include "base/io.h"
 #include "cli/cli.h"
 
 #define BAR_CELLS       30
 #define STEP_MS         200
 #define DEFAULT_SECONDS 10
+#define PERFMAP_MS      5000
+#define PERFMAP_EARLY   0.7 /* seconds before the end: later, and the session may be over */
+
+enum { OPT_PERFMAP = 512 };
 
 static volatile sig_atomic_t interrupted;
 
@@ -29,22 +35,26 @@ struct recording {
 	uint64_t id;
 	bool over; /* the session has ended by itself */
 	bool bar;
+	bool perfmap; /* Java processes are still to be asked for it */
 	double samples;
 	char name[64]; /* of a file that nobody has named */
 };
 
 static int parse_options(struct recording *r, int argc, char **argv)
 {
-	struct option list[REQUEST_OPTIONS + 2];
+	struct option list[REQUEST_OPTIONS + 3];
 	bool bad = false;
 	int option;
 
 	memcpy(list, request_options, sizeof(request_options));
 	list[REQUEST_OPTIONS] = (struct option){"output", required_argument, NULL, 'o'};
-	memset(&list[REQUEST_OPTIONS + 1], 0, sizeof(struct option));
+	list[REQUEST_OPTIONS + 1] = (struct option){"perfmap", no_argument, NULL, OPT_PERFMAP};
+	memset(&list[REQUEST_OPTIONS + 2], 0, sizeof(struct option));
 	while ((option = getopt_long(argc, argv, REQUEST_SHORT "o:", list, NULL)) != -1) {
 		if (option == 'o')
 			r->file = optarg;
+		else if (option == OPT_PERFMAP)
+			r->perfmap = true;
 		else if (!request_option(r->request, option, optarg, &bad) || bad)
 			return EXIT_USAGE;
 	}
@@ -52,6 +62,8 @@ static int parse_options(struct recording *r, int argc, char **argv)
 		return usage_error("\"%s\" belongs to no option", argv[optind]);
 	if (!request_complete(r->request))
 		return EXIT_USAGE;
+	if (r->perfmap && !cJSON_HasObjectItem(r->request, "pid"))
+		return usage_error("--perfmap goes with one --pid");
 	r->seconds = get_number(r->request, "duration_s");
 	if (r->seconds <= 0) {
 		r->seconds = DEFAULT_SECONDS;
@@ -113,10 +125,31 @@ static int look(struct cli *cli, struct recording *r, struct buf *body)
 	return EXIT_OK;
 }
 
+/* In a process of its own, which may have to become the target's user for it. */
+static void ask_for_perfmap(struct recording *r)
+{
+	pid_t target = (pid_t)get_number(r->request, "pid"), child;
+
+	r->perfmap = false;
+	child = fork();
+	if (child == 0) {
+		AUTO(buf_done) struct buf why = BUF_INIT;
+		struct hotspot_map map;
+
+		if (hotspot_write_perfmap(target, PERFMAP_MS, &map, &why) < 0)
+			fprintf(stderr, "%sprofilectl: %s\n", r->bar ? "\n" : "",
+				why.data ? why.data : "no memory");
+		_exit(0);
+	}
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
 static int wait_for_end(struct cli *cli, struct recording *r, struct buf *body)
 {
 	uint64_t from = time_mono_ns();
 	struct sigaction act = {.sa_handler = on_interrupt};
+	double elapsed;
 	char path[64];
 	int e;
 
@@ -128,11 +161,16 @@ static int wait_for_end(struct cli *cli, struct recording *r, struct buf *body)
 		e = look(cli, r, body);
 		if (e != EXIT_OK)
 			return e;
-		draw_bar(r, (double)(time_mono_ns() - from) / 1e9);
+		elapsed = (double)(time_mono_ns() - from) / 1e9;
+		draw_bar(r, elapsed);
+		if (r->perfmap && !r->over && elapsed > r->seconds - PERFMAP_EARLY)
+			ask_for_perfmap(r);
 		nanosleep(&(struct timespec){0, STEP_MS * 1000000}, NULL);
 	}
 	if (r->bar)
 		fputc('\n', stderr);
+	if (r->perfmap && !r->over)
+		ask_for_perfmap(r);
 	snprintf(path, sizeof(path), "/v1/sessions/%llu/stop", (unsigned long long)r->id);
 	buf_clear(body);
 	return client_call(cli->client, "POST", path, NULL, body);

@@ -319,18 +319,46 @@ static void note_kernel(struct names *names, struct profile *p)
 	p->meta.kernel_release = meta_text(p, uname(&name) == 0 ? name.release : "");
 }
 
-static void note_hidden_kernel(struct names *names, struct profile *p)
+static void warn(struct profile *p, const char *line)
 {
 	AUTO(buf_done) struct buf b = BUF_INIT;
 
-	if (!names_kernel_hidden(names))
-		return;
-	buf_printf(&b,
-		"%skernel functions have no names: the kernel hides their addresses "
-		"(kernel.kptr_restrict, or CAP_SYSLOG is missing)\n",
-		profile_text(p, p->meta.warnings));
+	if (strstr(profile_text(p, p->meta.warnings), line))
+		return; /* of a look-up before */
+	buf_printf(&b, "%s%s\n", profile_text(p, p->meta.warnings), line);
 	if (!b.error)
 		p->meta.warnings = meta_text(p, b.data);
+}
+
+static void note_hidden_kernel(struct names *names, struct profile *p)
+{
+	if (names_kernel_hidden(names))
+		warn(p,
+			"kernel functions have no names: the kernel hides their addresses "
+			"(kernel.kptr_restrict, or CAP_SYSLOG is missing)");
+}
+
+/* What a program makes while it runs is known as far as it tells: says how to have it tell more,
+ * where that matters. */
+static void note_made_code(struct profile *p)
+{
+	uint64_t made = 0, unnamed = 0;
+
+	for (uint32_t i = 0; i < p->frame_count; i++) {
+		if (p->frames[i].kind != FRAME_JIT)
+			continue;
+		made++;
+		unnamed += p->name_starts[i] == p->name_starts[i + 1];
+	}
+	if (unnamed * 10 > made)
+		warn(p,
+			"[jit] is code that a program made and gave no names: node wants "
+			"--perf-basic-prof, python -X perf, java a \"profilectl perfmap PID\" now "
+			"and then");
+	if (made > 0 && p->ledger.unwind_ends[LEDGER_NO_CFI] * 10 > p->ledger.samples)
+		warn(p,
+			"stacks are [incomplete] where code that a program made keeps no frame "
+			"pointers: java wants -XX:+PreserveFramePointer");
 }
 
 void naming_keep_jit(struct names *names, const struct profile *raw)
@@ -373,6 +401,7 @@ int naming_apply_take(
 		note_kernel(names, p);
 		note_hidden_kernel(names, p);
 	}
+	note_made_code(p);
 	*ret_named = MOVE(p);
 	return 0;
 }

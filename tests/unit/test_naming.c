@@ -14,6 +14,7 @@
 
 /* ---- the fake: module frames are "m<addr>", with an inlined "in<addr>" when wanted ---- */
 
+static int jit_error;
 static int module_error, module_calls, jit_refreshes, releases, refs;
 static bool hidden;
 
@@ -92,7 +93,7 @@ int names_of_jit(struct names *n, pid_t pid, uint64_t start, const uint64_t *add
 {
 	assert_int_equal(pid, 42);
 	assert_int_equal(start, 4200);
-	return answer_for("j", addrs, count, false, ret);
+	return jit_error ? jit_error : answer_for("j", addrs, count, false, ret);
 }
 
 void names_jit_refresh(struct names *n, pid_t pid, uint64_t start)
@@ -136,6 +137,7 @@ static struct profile *raw;
 
 static int set_up(void **state)
 {
+	jit_error = 0;
 	module_error = module_calls = jit_refreshes = releases = refs = 0;
 	hidden = false;
 	assert_int_equal(profile_new(&raw), 0);
@@ -285,6 +287,34 @@ static void hidden_kernel_names_are_said(void **state)
 	profile_unref(p);
 }
 
+static bool warns(const char *text)
+{
+	struct profile *p;
+	const char *found, *again;
+
+	assert_int_equal(naming_apply_take(NULL, profile_ref(raw), NAMES_PLAIN, &p), 0);
+	/* Names are looked up again and again. */
+	assert_int_equal(naming_apply_take(NULL, p, NAMES_PLAIN, &p), 0);
+	found = strstr(profile_text(p, p->meta.warnings), text);
+	again = found ? strstr(found + 1, text) : NULL;
+	assert_null(again);
+	profile_unref(p);
+	return found;
+}
+
+static void what_made_code_lacks_is_said(void **state)
+{
+	raw->ledger.samples = 10;
+	assert_false(warns("perfmap PID") || warns("PreserveFramePointer"));
+	jit_error = -ENOENT;
+	assert_true(warns("perfmap PID"));
+	assert_false(warns("PreserveFramePointer"));
+	raw->ledger.unwind_ends[LEDGER_NO_CFI] = 5;
+	assert_true(warns("PreserveFramePointer"));
+	raw->frames[4].kind = FRAME_SPECIAL; /* the only one of made code */
+	assert_false(warns("perfmap PID") || warns("PreserveFramePointer"));
+}
+
 static void jit_maps_are_read_once_a_process(void **state)
 {
 	naming_keep_jit(NULL, raw);
@@ -322,6 +352,7 @@ int main(void)
 		TEST(unreadable_module_leaves_the_rest_named),
 		TEST(the_kernel_of_its_frames_is_told),
 		TEST(hidden_kernel_names_are_said),
+		TEST(what_made_code_lacks_is_said),
 		TEST(jit_maps_are_read_once_a_process),
 		TEST(empty_profile_is_fine),
 	};
