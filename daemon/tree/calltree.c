@@ -5,48 +5,10 @@
 
 #include "base/map.h"
 #include "daemon/tree/bulk.h"
-#include "daemon/tree/intern.h"
-#include "daemon/tree/samplelog.h"
-#include "daemon/tree/tables.h"
+#include "daemon/tree/callnodes.h"
 
 #define DEFAULT_NODES  2000000u
 #define DEFAULT_FRAMES 1000000u
-
-/* Nodes that are always there, so that every sample has a place. */
-enum { ROOT_NODE, ROOT_DROPPED_NODE };
-
-/* Children up to so many are found by looking at each, the latest first: most nodes have one or
- * two, and the look-up of one in an index is a miss of the cache. More are in an index as well. */
-#define FEW 8u
-
-struct kin {
-	uint32_t first, next; /* child, sibling; 0: none */
-	uint32_t children;
-};
-
-struct process_place {
-	uint32_t node, dropped; /* 0: none yet */
-};
-
-/* Arrays grow by doubling; nodes, kin, weights and samples share one capacity. */
-struct calltree {
-	struct calltree_options options;
-	struct tables tables;
-	struct process_place
-		*places; /* by process; fewer than there are processes until they are needed */
-	uint32_t place_count;
-
-	struct profile_node *nodes;
-	struct kin *kin;
-	uint64_t *weight[PROFILE_EVENTS_MAX], *samples[PROFILE_EVENTS_MAX];
-	uint32_t node_count, node_cap;
-	struct index child_index; /* by (parent, frame), where there are many */
-	struct index stack_index; /* whole chains to their leaf */
-	uint64_t seed;
-
-	struct samplelog log;
-	uint64_t sample_count, dropped;
-};
 
 static int more_nodes(struct calltree *t)
 {
@@ -192,13 +154,7 @@ uint32_t calltree_special(struct calltree *t, const char *text)
 	return tables_special(&t->tables, text);
 }
 
-static uint64_t hash_child(const struct calltree *t, uint32_t parent, uint32_t frame)
-{
-	return hash_u64(((uint64_t)parent << 32 | frame) ^ t->seed);
-}
-
-/* 0: there is none. */
-static uint32_t find_child(const struct calltree *t, uint32_t parent, uint32_t frame)
+uint32_t calltree_find_child(const struct calltree *t, uint32_t parent, uint32_t frame)
 {
 	uint64_t hash;
 	size_t cursor;
@@ -210,7 +166,7 @@ static uint32_t find_child(const struct calltree *t, uint32_t parent, uint32_t f
 			id = t->kin[id].next;
 		return id;
 	}
-	cursor = hash = hash_child(t, parent, frame);
+	cursor = hash = calltree_hash_child(t, parent, frame);
 	while ((id = index_next(&t->child_index, hash, &cursor)) != INDEX_NONE) {
 		if (t->nodes[id].parent == parent && t->nodes[id].frame == frame)
 			return id;
@@ -218,55 +174,44 @@ static uint32_t find_child(const struct calltree *t, uint32_t parent, uint32_t f
 	return 0;
 }
 
-static int index_child(struct calltree *t, uint32_t id)
+static void index_child(struct calltree *t, uint32_t id)
 {
-	int r = index_room(&t->child_index);
+	const struct profile_node *n = &t->nodes[id];
 
-	if (r == 0)
-		index_put(&t->child_index, hash_child(t, t->nodes[id].parent, t->nodes[id].frame),
-			id);
-	return r;
+	index_put(&t->child_index, calltree_hash_child(t, n->parent, n->frame), id);
 }
 
-/* The node that would be the first of many takes those before it into the index along. */
-static int index_children(struct calltree *t, uint32_t parent)
+void calltree_link_child(struct calltree *t, uint32_t id)
 {
-	int r = 0;
+	struct kin *k = &t->kin[t->nodes[id].parent];
 
-	for (uint32_t c = t->kin[parent].first; r == 0 && c; c = t->kin[c].next)
-		r = index_child(t, c);
-	return r;
+	/* The one that is the first of many takes those before it into the index along. */
+	for (uint32_t c = k->first; k->children == FEW && c; c = t->kin[c].next)
+		index_child(t, c);
+	if (k->children >= FEW)
+		index_child(t, id);
+	t->kin[id].next = k->first;
+	k->first = id;
+	k->children++;
 }
 
 static int add_child(struct calltree *t, uint32_t parent, uint32_t frame, uint32_t *ret_child)
 {
-	struct kin *k;
-	uint32_t id;
-	int r = 0;
+	uint32_t children = t->kin[parent].children;
+	int r = children < FEW ? 0 : index_reserve(&t->child_index, children == FEW ? FEW + 1 : 1);
 
-	if (t->kin[parent].children == FEW)
-		r = index_children(t, parent);
-	if (r == 0 && t->kin[parent].children >= FEW)
-		r = index_room(&t->child_index);
 	if (r == 0)
-		r = new_node(t, parent, frame, &id);
-	if (r < 0)
-		return r;
-	k = &t->kin[parent];
-	if (k->children >= FEW)
-		index_put(&t->child_index, hash_child(t, parent, frame), id);
-	t->kin[id].next = k->first;
-	k->first = id;
-	k->children++;
-	*ret_child = id;
-	return 0;
+		r = new_node(t, parent, frame, ret_child);
+	if (r == 0)
+		calltree_link_child(t, *ret_child);
+	return r;
 }
 
 /* The child of parent with that frame, made if there is none and limit allows. */
 static int child_of(
 	struct calltree *t, uint32_t parent, uint32_t frame, uint32_t limit, uint32_t *ret_child)
 {
-	uint32_t id = find_child(t, parent, frame);
+	uint32_t id = calltree_find_child(t, parent, frame);
 
 	if (id) {
 		*ret_child = id;
@@ -275,7 +220,7 @@ static int child_of(
 	return t->node_count < limit ? add_child(t, parent, frame, ret_child) : -ENOSPC;
 }
 
-static int place_of(struct calltree *t, uint32_t process, struct process_place **ret_place)
+int calltree_place(struct calltree *t, uint32_t process, struct process_place **ret_place)
 {
 	uint32_t cap = t->place_count;
 
@@ -295,7 +240,7 @@ static int node_of_process(struct calltree *t, uint32_t process, struct process_
 {
 	struct profile_frame f = {.kind = FRAME_PROCESS, .addr = process};
 	uint32_t frame;
-	int r = place_of(t, process, ret_place);
+	int r = calltree_place(t, process, ret_place);
 
 	/* Not limited: there are few, and each is what its dropped samples hang below. */
 	if (r == 0 && !(*ret_place)->node) {
@@ -464,6 +409,7 @@ void calltree_get_stats(const struct calltree *t, struct calltree_stats *ret_sta
 		sizeof(*t->nodes) + sizeof(*t->kin) + t->options.event_count * 2 * sizeof(uint64_t);
 
 	*ret_stats = (struct calltree_stats){
+		.processes = t->tables.process_count,
 		.nodes = t->node_count,
 		.frames = t->tables.frame_count,
 		.samples = t->sample_count,
@@ -473,9 +419,10 @@ void calltree_get_stats(const struct calltree *t, struct calltree_stats *ret_sta
 		.log_from_ns = t->log.from_ns,
 		.tasks_merged = t->tables.tasks_merged,
 	};
-	ret_stats->bytes = sizeof(*t) + tables_bytes(&t->tables) + t->node_cap * node_bytes +
-		t->place_count * sizeof(*t->places) + index_bytes(&t->child_index) +
-		index_bytes(&t->stack_index) + samplelog_bytes(&t->log);
+	ret_stats->bytes = sizeof(*t) + tables_bytes(&t->tables) +
+		(size_t)t->node_count * node_bytes + t->place_count * sizeof(*t->places) +
+		index_bytes(&t->child_index) + index_bytes(&t->stack_index) +
+		samplelog_bytes(&t->log);
 }
 
 static int copy_weights(const struct calltree *t, struct profile *p)

@@ -28,12 +28,19 @@ static void place(struct index *ix, uint32_t hash, uint32_t id)
 
 int index_room(struct index *ix)
 {
+	return index_reserve(ix, 1);
+}
+
+int index_reserve(struct index *ix, size_t more)
+{
 	size_t slots = ix->slots ? ix->mask + 1 : 0;
 	struct index bigger;
 
-	if ((ix->count + 1) * 3 <= slots * 2)
+	if ((ix->count + more) * 3 <= slots * 2)
 		return 0;
 	slots = slots ? slots * 2 : FIRST_SLOTS;
+	while ((ix->count + more) * 3 > slots * 2)
+		slots *= 2;
 	bigger = (struct index){.mask = slots - 1, .count = ix->count};
 	bigger.slots = malloc(slots * sizeof(*bigger.slots));
 	if (!bigger.slots)

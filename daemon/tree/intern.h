@@ -25,6 +25,8 @@ struct index {
 void index_done(struct index *ix);
 /* Room for one more id, so that index_put cannot fail. -ENOMEM. */
 int index_room(struct index *ix);
+/* The same for so many more. */
+int index_reserve(struct index *ix, size_t more);
 /* id is not in it yet; index_room came before. */
 void index_put(struct index *ix, uint64_t hash, uint32_t id);
 size_t index_bytes(const struct index *ix);

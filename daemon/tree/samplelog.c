@@ -77,6 +77,12 @@ int samplelog_resize(struct samplelog *l, uint32_t cap)
 	return 0;
 }
 
+void samplelog_renumber(struct samplelog *l, const uint32_t *to)
+{
+	for (uint32_t i = 0; i < l->count; i++)
+		l->ring[i].node = to[l->ring[i].node];
+}
+
 int samplelog_copy(const struct samplelog *l, struct log_entry **ret_log, uint32_t *ret_count)
 {
 	uint32_t oldest = l->count == l->cap ? l->next : 0;

@@ -22,6 +22,8 @@ int samplelog_init(struct samplelog *l, uint32_t cap);
 /* Room for more or fewer; the newest stay. -ENOMEM: as before. */
 int samplelog_resize(struct samplelog *l, uint32_t cap);
 void samplelog_done(struct samplelog *l);
+/* Entries of node i are of node to[i] from now on. */
+void samplelog_renumber(struct samplelog *l, const uint32_t *to);
 void samplelog_add(struct samplelog *l, const struct log_entry *e);
 /* In the order they came. *ret_log is not NULL unless cap is 0. */
 int samplelog_copy(const struct samplelog *l, struct log_entry **ret_log, uint32_t *ret_count);

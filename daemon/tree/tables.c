@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "daemon/tree/bulk.h"
 
 #define PID_BITS 22 /* PID_MAX_LIMIT of the kernel is 2^22 */
@@ -162,6 +163,29 @@ int64_t tables_process(struct tables *t, pid_t pid, uint64_t start_ticks)
 	if (last)
 		tables_process_comm(t, t->process_count - 1, "[other processes]");
 	return t->process_count - 1;
+}
+
+int64_t tables_ended(struct tables *t, uint32_t comm)
+{
+	AUTO(buf_done) struct buf name = BUF_INIT;
+	int64_t off;
+	int r;
+
+	buf_printf(&name, "%s (ended)", texts_get(t->texts, comm));
+	off = name.error ? name.error : texts_add(t->texts, name.data, name.len);
+	if (off < 0)
+		return off;
+	for (uint32_t i = 0; i < t->process_count; i++)
+		if (t->processes[i].pid == -1 && t->processes[i].comm == (uint32_t)off)
+			return i;
+	/* The last place is taken. */
+	if (t->process_count + 1 >= CALLTREE_MAX_PROCESSES)
+		return -ENOSPC;
+	r = new_process(t, -1, 0);
+	if (r < 0)
+		return r;
+	t->processes[t->process_count].comm = (uint32_t)off;
+	return t->process_count++;
 }
 
 void tables_process_comm(struct tables *t, uint32_t process, const char *comm)

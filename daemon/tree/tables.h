@@ -42,6 +42,9 @@ void tables_done(struct tables *t);
 int64_t tables_module(struct tables *t, uint64_t key, const char *path, const char *build_id_hex,
 	void *handle, bool *ret_new);
 int64_t tables_process(struct tables *t, pid_t pid, uint64_t start_ticks);
+/* The entry for processes of that comm that are over, made when there is none yet. -ENOSPC: the
+ * table is full. */
+int64_t tables_ended(struct tables *t, uint32_t comm);
 int64_t tables_thread(struct tables *t, pid_t tid, uint32_t process);
 void tables_process_comm(struct tables *t, uint32_t process, const char *comm);
 void tables_process_origin(struct tables *t, uint32_t process, const char *command,
