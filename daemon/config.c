@@ -155,7 +155,7 @@ void config_defaults(struct config *c, bool as_root)
 		.save_interval_ns = 30 * SECOND_NS,
 		.reader_memory_bytes = 512 * MIB,
 		.reader_cpu_seconds = 3,
-		.names_cache_bytes = 128 * MIB,
+		.names_cache_bytes = 32 * MIB,
 	};
 
 	memcpy(c, &builtin, sizeof(*c));

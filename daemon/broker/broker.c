@@ -102,6 +102,19 @@ static void fill_info(const struct broker_state *state, struct broker_info *info
 	info->broker_pid = getpid();
 	info->engine_pid = setup->engine_pid;
 	info->reader_pid = state->reader_pid;
+	info->opener_pid = state->opener.pid;
+}
+
+/* What strangers have in memory is nothing that profiling needs. */
+static int open_proc(const struct broker_state *state, const struct request *q, int *ret_fd)
+{
+	pid_t pid = q->head.pid;
+
+	if (q->head.what == BROKER_PROC_MEMORY && pid != getpid() &&
+		pid != state->setup->engine_pid && pid != state->reader_pid &&
+		pid != state->opener.pid)
+		return -EPERM;
+	return host_open_proc(q, ret_fd);
 }
 
 static int serve_request(struct broker_state *state, const struct request *q,
@@ -111,7 +124,7 @@ static int serve_request(struct broker_state *state, const struct request *q,
 
 	switch ((enum broker_op)q->head.op) {
 	case BROKER_OP_PERF: return host_open_perf(q, ret_fd);
-	case BROKER_OP_PROC: return host_open_proc(q, ret_fd);
+	case BROKER_OP_PROC: return open_proc(state, q, ret_fd);
 	case BROKER_OP_LIST: return host_list(q, ret_fd);
 	case BROKER_OP_MAPPED:
 	case BROKER_OP_ELF:

@@ -33,6 +33,7 @@ enum broker_proc {
 	BROKER_PROC_MAPS,
 	BROKER_PROC_CGROUP,
 	BROKER_PROC_CMDLINE,
+	BROKER_PROC_MEMORY, /* smaps_rollup, of the daemon's own processes alone */
 };
 /* A file of /proc/PID, or of /proc/PID/task/TID when tid is not 0. */
 int broker_open_proc(struct broker *b, pid_t pid, pid_t tid, enum broker_proc what, int *ret_fd);
@@ -100,7 +101,7 @@ struct broker_info {
 	uint64_t nofile;       /* the engine's RLIMIT_NOFILE */
 	bool ipc_lock;         /* the engine has CAP_IPC_LOCK */
 	bool cgroup2, tracefs; /* mounted */
-	pid_t broker_pid, engine_pid, reader_pid;
+	pid_t broker_pid, engine_pid, reader_pid, opener_pid; /* 0: does not run */
 };
 int broker_get_info(struct broker *b, struct broker_info *ret_info);
 

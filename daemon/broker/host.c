@@ -51,6 +51,7 @@ int host_open_proc(const struct request *q, int *ret_fd)
 		[BROKER_PROC_MAPS] = "maps",
 		[BROKER_PROC_CGROUP] = "cgroup",
 		[BROKER_PROC_CMDLINE] = "cmdline",
+		[BROKER_PROC_MEMORY] = "smaps_rollup",
 	};
 	const char *name = names[q->head.what];
 	char path[64];

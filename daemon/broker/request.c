@@ -171,7 +171,7 @@ static int check_request(const struct request *q)
 			return -EPERM;
 		return 0;
 	case BROKER_OP_PROC:
-		if (head->pid < 1 || head->tid < 0 || head->what > BROKER_PROC_CMDLINE)
+		if (head->pid < 1 || head->tid < 0 || head->what > BROKER_PROC_MEMORY)
 			return -EPERM;
 		return 0;
 	case BROKER_OP_LIST: return head->pid < 0 ? -EPERM : 0;

@@ -4,6 +4,7 @@
 #ifndef PFL_CFI_TABLE_H
 #define PFL_CFI_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -96,6 +97,7 @@ enum cfi_trait {
 struct cfi_table {
 	const void *map;
 	size_t bytes;
+	bool on_disk; /* its pages can be had again */
 	uint64_t base;
 	uint64_t traits;
 	uint32_t count; /* at least 1 */

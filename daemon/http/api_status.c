@@ -141,6 +141,11 @@ static void run_json(struct http *h, struct buf *into)
 	json_u64(into, "max", s.sessions_max);
 	json_u64(into, "started", s.sessions_started);
 	json_end(into, '}');
+	json_begin_in(into, "budget", '{');
+	json_u64(into, "memory_bytes", s.budget_bytes);
+	json_u64(into, "ring_bytes", s.ring_bytes);
+	json_double(into, "shared_cpu_percent", (double)s.shared_cpu_ns / 1e7);
+	json_end(into, '}');
 	json_begin_in(into, "samples", '{');
 	json_u64(into, "taken", s.samples);
 	json_u64(into, "lost", s.lost);

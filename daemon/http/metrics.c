@@ -96,8 +96,14 @@ static void put_sessions(struct prom *p, const struct run_stats *s)
 	gauge(p, "profiled_sessions_limit", "Sessions that may run at once.", s->sessions_max);
 	counter(p, "profiled_sessions_started", "Sessions that were started.", s->sessions_started);
 	counter(p, "profiled_budget_steps",
-		"Times that a session's rate, log or tree was changed for its budget.",
+		"Times that a session's copies, rate, log or tree were changed for its budget.",
 		s->budget_steps);
+	gauge(p, "profiled_budget_memory_bytes",
+		"What memory_mib is held against: all processes, pages shared fairly, and rings; 0 "
+		"while no session runs.",
+		s->budget_bytes);
+	gauge(p, "profiled_ring_bytes", "Memory that the kernel has locked for rings.",
+		s->ring_bytes);
 	gauge(p, "profiled_tree_nodes", "Nodes in the call trees in memory.", s->tree_nodes);
 	gauge(p, "profiled_tree_bytes", "Memory of the call trees.", s->tree_bytes);
 	gauge(p, "profiled_modules", "Files with code that are held open.", s->modules);

@@ -111,7 +111,7 @@ static bool teaches(struct session *s, const struct unwind_chain *c)
 {
 	if (s->recorded)
 		return true;
-	return c->end == UNWIND_ROOT && s->plan.capture.stack_bytes == STACK_BYTES_MAX &&
+	return c->end == UNWIND_ROOT && s->plan->capture.stack_bytes == STACK_BYTES_MAX &&
 		s->whole++ % DEEP_EVERY == 0;
 }
 
@@ -124,7 +124,7 @@ static void use_tail(struct session *s, struct session_process *p, const struct 
 	if (!s->tails)
 		return;
 	s->look.samples += c->end != UNWIND_NO_USER;
-	s->look.shallow += is_shallow(c, s->plan.capture.stack_bytes);
+	s->look.shallow += is_shallow(c, s->plan->capture.stack_bytes);
 	if (c->end != UNWIND_STACK_CUT) {
 		if (teaches(s, c))
 			learn_tail(s, thread, sample->t_ns, c);
@@ -132,7 +132,7 @@ static void use_tail(struct session *s, struct session_process *p, const struct 
 	}
 	s->look.cut++;
 	tails_learn(s->tails, thread, sample->t_ns, c);
-	if (tails_complete(s->tails, thread, sample->t_ns, s->plan.request.max_frames, c))
+	if (tails_complete(s->tails, thread, sample->t_ns, s->plan->request.max_frames, c))
 		s->ledger.tails++;
 	else if (s->has_learnt || !s->copysize.deep)
 		s->look.left++;
@@ -168,11 +168,11 @@ static uint32_t build_frames(struct session_env *env, struct session *s, struct 
 	const struct sample *sample)
 {
 	struct unwind_chain *c = &env->chain;
-	unsigned max_frames = s->plan.request.max_frames;
+	unsigned max_frames = s->plan->request.max_frames;
 	uint32_t n = 0, kernel = sample->kernel_count;
 	const char *marker;
 
-	if (s->plan.capture.stack == STACK_FP || (s->recorded && !sample->regs))
+	if (s->plan->capture.stack == STACK_FP || (s->recorded && !sample->regs))
 		unwind_from_fp(p->space, sample, max_frames, c);
 	else
 		unwinder_run(s->unwinder, p->space, sample, max_frames, c);
@@ -187,7 +187,7 @@ static uint32_t build_frames(struct session_env *env, struct session *s, struct 
 		kernel = KERNEL_FRAMES_MAX;
 	for (uint32_t i = kernel; i-- > 0;)
 		env->frames[n++] = kernel_frame(s, sample->kernel_chain[i]);
-	if (!kernel && sample->kernel_ip && s->plan.capture.kernel)
+	if (!kernel && sample->kernel_ip && s->plan->capture.kernel)
 		env->frames[n++] = kernel_frame(s, sample->ip);
 	return n;
 }
@@ -257,7 +257,7 @@ static int64_t tree_thread(
 /* False: it belongs to somebody else's process, which is none of the session's business. */
 static bool may_take(struct session *s, const struct session_process *p)
 {
-	return s->plan.target.only_uid == (uid_t)-1 || p->uid == s->plan.target.only_uid;
+	return s->plan->target.only_uid == (uid_t)-1 || p->uid == s->plan->target.only_uid;
 }
 
 /* A deep sample shows what the others may miss, and is counted nowhere. */
@@ -283,7 +283,7 @@ void feed_sample(
 	}
 	if (p)
 		processes_look_at_stack(s->processes, p, sample);
-	if (s->plan.capture.events[event].deep) {
+	if (s->plan->capture.events[event].deep) {
 		if (p)
 			use_deep(env, s, p, sample);
 		return;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/heap.h"
 #include "base/io.h"
@@ -12,7 +13,9 @@
 #include "base/map.h"
 #include "daemon/run/naming.h"
 
-#define TICK_S 2
+#define TICK_S         2
+#define SAVING_PART    10                     /* of the CPU time that all may take */
+#define SAVING_MOST_NS UINT64_C(300000000000) /* what a crash may cost */
 /* Ended profiles kept with their modules, for lines and inline frames: so many, and of the memory
  * that all may have such a part. */
 #define FINALS_IN_MEMORY 16
@@ -26,6 +29,7 @@ struct keeper {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	uint64_t saved_running_ns;
+	uint64_t saving_ns; /* CPU time that took */
 };
 
 /* ---- what the sampler thread does for us ---- */
@@ -64,7 +68,7 @@ static void pick_next(struct sampler *s, void *arg)
 }
 
 struct mark {
-	uint64_t id;
+	uint64_t id, aside_ns;
 	bool ended, gone;
 	const struct ledger *named;
 };
@@ -91,8 +95,10 @@ static void mark_stored(struct sampler *s, void *arg)
 	struct session *x = sampler_session(s, m->id);
 
 	m->gone = !x;
-	if (x)
+	if (x) {
 		session_note_names(x, m->named);
+		x->aside_ns += m->aside_ns;
+	}
 	if (x && m->ended)
 		x->stored = true;
 	forget_old_finals(s);
@@ -147,6 +153,7 @@ static bool save_take(struct keeper *k, uint64_t id, struct profile *raw, bool e
 {
 	AUTO(profile_unref_auto) struct profile *named = NULL;
 	struct mark mark = {.id = id, .ended = ended};
+	uint64_t begin_ns = time_thread_cpu_ns();
 	int r = naming_apply_take(k->setup.names, raw, NAMES_PLAIN, &named);
 
 	if (r == 0)
@@ -158,6 +165,7 @@ static bool save_take(struct keeper *k, uint64_t id, struct profile *raw, bool e
 		return false;
 	}
 	mark.named = &named->ledger;
+	mark.aside_ns = time_thread_cpu_ns() - begin_ns;
 	sampler_call(k->sampler, mark_stored, &mark);
 	if (mark.gone)
 		(void)store_delete(k->setup.store, id); /* deleted while we wrote */
@@ -227,17 +235,30 @@ static bool wait_for_work(struct keeper *k)
 	return woken;
 }
 
+struct interval {
+	uint64_t cost_ns, ns;
+};
+
+/* As configured, or as long as it takes for the last pass to have cost a tenth of the budget. */
 static void read_interval(struct sampler *s, void *arg)
 {
-	*(uint64_t *)arg = sampler_env(s)->config->save_interval_ns;
+	const struct config *c = sampler_env(s)->config;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	double budget = c->cpu_percent / 100 * (double)(cpus > 0 ? cpus : 1);
+	struct interval *i = arg;
+	double least = (double)i->cost_ns * SAVING_PART / budget;
+
+	i->ns = c->save_interval_ns;
+	if (least > (double)i->ns)
+		i->ns = least < (double)SAVING_MOST_NS ? (uint64_t)least : SAVING_MOST_NS;
 }
 
 static uint64_t save_interval_ns(struct keeper *k)
 {
-	uint64_t ns = 0;
+	struct interval i = {.cost_ns = k->saving_ns};
 
-	sampler_call(k->sampler, read_interval, &ns);
-	return ns;
+	sampler_call(k->sampler, read_interval, &i);
+	return i.ns;
 }
 
 static void *keeper_main(void *arg)
@@ -246,7 +267,7 @@ static void *keeper_main(void *arg)
 
 	for (;;) {
 		bool woken = wait_for_work(k), stop, due, left_over;
-		uint64_t now = time_mono_ns();
+		uint64_t now = time_mono_ns(), begin_ns;
 
 		pthread_mutex_lock(&k->lock);
 		stop = k->stopping;
@@ -258,8 +279,11 @@ static void *keeper_main(void *arg)
 		if (due)
 			k->saved_running_ns = now;
 		left_over = k->setup.tidy(k->setup.arg);
+		begin_ns = time_thread_cpu_ns();
 		if (woken || due)
 			left_over |= save_all(k, due);
+		if (due)
+			k->saving_ns = time_thread_cpu_ns() - begin_ns;
 		if (left_over)
 			heap_trim();
 	}

@@ -69,8 +69,8 @@ static void target_json(const struct session_request *r, struct buf *b)
 
 static void options_json(const struct session *s, struct buf *b)
 {
-	const struct session_request *r = &s->plan.request;
-	const struct capture_options *c = &s->plan.capture;
+	const struct session_request *r = &s->plan->request;
+	const struct capture_options *c = &s->plan->capture;
 
 	buf_append_str(b, "{\"events\":[");
 	for (unsigned i = 0; i < r->event_count; i++) {
@@ -109,26 +109,26 @@ void meta_fill(struct profile *p, const struct session *s)
 	AUTO(buf_done) struct buf b = BUF_INIT;
 
 	m->session_id = s->id;
-	m->name = meta_text(p, s->plan.request.name);
-	m->target = meta_text(p, s->plan.target_text);
-	target_json(&s->plan.request, &b);
+	m->name = meta_text(p, s->plan->request.name);
+	m->target = meta_text(p, s->plan->target_text);
+	target_json(&s->plan->request, &b);
 	m->target_json = take_text(p, &b);
 	options_json(s, &b);
 	m->options_json = take_text(p, &b);
 	m->state = meta_text(p, states[s->state]);
 	m->ended_by = meta_text(p, s->ended_by ? s->ended_by : "");
 	m->warnings = meta_text(p, s->warnings.data ? s->warnings.data : "");
-	m->freq_hz = s->plan.capture.freq_hz;
-	m->period = s->plan.capture.period;
+	m->freq_hz = s->plan->capture.freq_hz;
+	m->period = s->plan->capture.period;
 	m->started_wall_ns = s->started_wall_ns;
 	m->ended_wall_ns = s->ended_wall_ns;
 	m->started_ns = s->started_ns;
 	m->taken_ns = s->state == SESSION_RUNNING ? time_mono_ns() : s->ended_ns;
-	m->cost_cpu_ns = s->cpu_ns;
-	m->owner = s->plan.owner;
-	for (unsigned i = 0; i < s->plan.request.event_count; i++) {
-		p->events[i].name = meta_text(p, s->plan.capture.events[i].name);
-		p->events[i].is_clock = s->plan.capture.events[i].is_clock;
+	m->cost_cpu_ns = s->cpu_ns + s->aside_ns;
+	m->owner = s->owner;
+	for (unsigned i = 0; i < s->plan->request.event_count; i++) {
+		p->events[i].name = meta_text(p, s->plan->capture.events[i].name);
+		p->events[i].is_clock = s->plan->capture.events[i].is_clock;
 	}
-	p->event_count = s->plan.request.event_count;
+	p->event_count = s->plan->request.event_count;
 }

@@ -4,12 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/parse.h"
 #include "daemon/proc/cgroup.h"
 #include "daemon/proc/procinfo.h"
+#include "daemon/run/copysize.h"
 
 #define SEVERAL_SHOWN 8 /* of those that an ambiguous name may mean */
 
@@ -157,7 +159,7 @@ static void plan_deep(struct session_plan *p)
 
 	p->adaptive = p->adaptive && c->event_count < EVENTS_MAX && c->freq_hz &&
 		(c->events[0].is_clock || c->events[0].hardware);
-	if (!p->adaptive)
+	if (!p->adaptive || p->copy_most)
 		return;
 	c->events[c->event_count] = c->events[0];
 	c->events[c->event_count++].deep = true;
@@ -175,6 +177,31 @@ int plan_check_budget(
 	else
 		return 0;
 	return -EINVAL;
+}
+
+#define RINGS_PART 3  /* of its memory that a session's rings may take */
+#define IN_A_RING  64 /* copies: fewer would be lost while others are read */
+
+/* On a machine of many processors the rings are what takes memory. Where they have to be small,
+ * copies that choose their size stay small too, and deep ones do without. */
+static void plan_rings(const struct config *config, struct session_plan *p)
+{
+	struct capture_options *c = &p->capture;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	size_t each;
+
+	c->ring_bytes = config->ring_bytes;
+	if (c->ring_bytes)
+		return;
+	c->ring_bytes_all = ((size_t)p->request.memory_mib << 20) / RINGS_PART;
+	each = c->ring_bytes_all / (size_t)(cpus > 0 ? cpus : 1);
+	if (!p->adaptive || each >= (size_t)IN_A_RING * c->stack_bytes)
+		return;
+	p->copy_most = (uint32_t)(each / IN_A_RING / 8 * 8);
+	if (p->copy_most < COPYSIZE_MIN)
+		p->copy_most = COPYSIZE_MIN;
+	if (c->stack_bytes > p->copy_most)
+		c->stack_bytes = p->copy_most;
 }
 
 static int plan_budget(const struct config *config, struct session_plan *p, struct buf *message)
@@ -412,7 +439,6 @@ int plan_make(struct broker *b, const struct config *config, const struct host *
 	p->request = *request;
 	p->owner = who->uid;
 	p->capture.allow_cpu_wide = host->cpu_wide;
-	p->capture.ring_bytes = config->ring_bytes;
 	p->capture.fd_budget = fd_budget(host);
 	r = plan_events(b, host, p, message);
 	if (r == RUN_OK)
@@ -426,6 +452,7 @@ int plan_make(struct broker *b, const struct config *config, const struct host *
 	if (r == RUN_OK)
 		r = plan_target(b, host, who, p, message);
 	if (r == RUN_OK) {
+		plan_rings(config, p);
 		plan_deep(p);
 		plan_kernel(host, who, p);
 	} else {

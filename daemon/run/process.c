@@ -494,6 +494,19 @@ void processes_sideband(struct processes *ps, const struct sideband *s)
 	}
 }
 
+size_t processes_bytes(const struct processes *ps)
+{
+	size_t bytes = map_bytes(ps->by_pid), cursor = 0;
+	uint64_t key, value;
+
+	while (map_next(ps->by_pid, &cursor, &key, &value)) {
+		const struct session_process *p = (const struct session_process *)(uintptr_t)value;
+
+		bytes += sizeof(*p) + space_bytes(p->space);
+	}
+	return bytes;
+}
+
 static bool is_over(struct processes *ps, const struct session_process *p)
 {
 	struct procinfo info = {0};

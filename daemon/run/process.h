@@ -68,6 +68,8 @@ void processes_sweep(struct processes *ps);
 /* Walks all; *cursor starts at 0. */
 struct session_process *processes_next(struct processes *ps, size_t *cursor);
 size_t processes_count(const struct processes *ps);
+/* Of memory, modules aside. */
+size_t processes_bytes(const struct processes *ps);
 /* Of a recording: how often a process or its mappings were left out, since there was no room. */
 uint64_t processes_left_out(const struct processes *ps);
 /* Of a recording: the name of a thread as of now; NULL: not told. */

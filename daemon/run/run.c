@@ -100,7 +100,7 @@ static struct session *find_session(struct sampler *s, struct request *q)
 {
 	struct session *x = sampler_session(s, q->id);
 
-	if (x && may_see(q->who, x->plan.owner))
+	if (x && may_see(q->who, x->owner))
 		return x;
 	q->error = no_session(q->id, q->message);
 	return NULL;
@@ -206,7 +206,7 @@ static void do_list(struct sampler *s, void *arg)
 	for (int running = 1; running >= 0; running--)
 		for (unsigned i = count; i-- > 0;) {
 			if ((all[i]->state == SESSION_RUNNING) != running ||
-				!may_see(q->who, all[i]->plan.owner))
+				!may_see(q->who, all[i]->owner))
 				continue;
 			q->head = NULL;
 			answer_head(all[i], q);
@@ -439,13 +439,20 @@ static int name_or_load(
 	return e == -ENOENT ? RUN_NOT_FOUND : e == -ENOMEM ? RUN_UNAVAILABLE : RUN_FAILED;
 }
 
+struct note {
+	const struct profile *named;
+	uint64_t aside_ns; /* that it took */
+};
+
 static void do_note_names(struct sampler *s, void *arg)
 {
-	const struct profile *named = arg;
-	struct session *x = sampler_session(s, named->meta.session_id);
+	const struct note *note = arg;
+	struct session *x = sampler_session(s, note->named->meta.session_id);
 
-	if (x)
-		session_note_names(x, &named->ledger);
+	if (!x)
+		return;
+	session_note_names(x, &note->named->ledger);
+	x->aside_ns += note->aside_ns;
 }
 
 /* A program may write the names of its JIT code at its end, or not until its buffer is full. */
@@ -459,7 +466,9 @@ static bool is_settled(const struct profile *p)
 
 static int make_dump(struct run *r, struct dump_slot *d, struct request *q, bool inlines)
 {
+	uint64_t begin_ns = time_thread_cpu_ns();
 	struct profile *p = NULL;
+	struct note note;
 	int e;
 
 	sampler_call(r->sampler, do_snapshot, q);
@@ -468,8 +477,9 @@ static int make_dump(struct run *r, struct dump_slot *d, struct request *q, bool
 	e = name_or_load(r, q, inlines, &p, q->message);
 	if (e != RUN_OK)
 		return e;
+	note = (struct note){p, time_thread_cpu_ns() - begin_ns};
 	if (!q->from_store)
-		sampler_call(r->sampler, do_note_names, p);
+		sampler_call(r->sampler, do_note_names, &note);
 	drop_dump(d);
 	d->id = q->id;
 	d->with_log = q->with_log || q->ended;
@@ -558,7 +568,7 @@ static int adopt(const struct profile *head, void *arg)
 	x->id = head->meta.session_id;
 	x->state = SESSION_ENDED;
 	x->stored = true;
-	x->plan.owner = head->meta.owner;
+	x->owner = head->meta.owner;
 	if (strcmp(profile_text(head, head->meta.state), "running") == 0) {
 		copy->meta.state = meta_text(copy, "ended");
 		copy->meta.ended_by = meta_text(copy, "killed");

@@ -49,7 +49,7 @@ struct session_request {
 	uint32_t stack_bytes;     /* 0: as configured */
 	uint32_t max_frames;      /* 0: as configured */
 	double cpu_percent;       /* of the machine; 0: as configured, and never more */
-	uint32_t memory_mib;      /* the same of tree and log */
+	uint32_t memory_mib;      /* the same; of tree, log, rings and address spaces */
 	char name[128];           /* UTF-8 */
 };
 void session_request_defaults(struct session_request *r);
@@ -145,6 +145,10 @@ struct run_stats {
 	uint64_t sampler_cpu_ns, rounds;
 	uint64_t last_round_ns; /* monotonic: when the sampler last finished one; for /healthz */
 	uint64_t tree_nodes, tree_bytes;
+	/* What the budget for all is held against, as of the last look while sessions run; 0: none
+	 * runs. Memory of all processes (see footprint.h) and of rings; CPU time a second, in ns,
+	 * of what no session can be blamed for, over five minutes. */
+	uint64_t budget_bytes, ring_bytes, shared_cpu_ns;
 	unsigned modules;
 	uint64_t module_bytes, modules_unreadable, sigbus;
 	uint64_t tables_made, tables_loaded, tables_failed, tables_bytes;

@@ -43,6 +43,7 @@ struct sampler {
 	struct config config;
 	struct sampler_setup setup;
 	struct session_env env;
+	struct thrift *thrift;
 	struct session **sessions;
 	unsigned count, room;
 	uint64_t last_id, refreshed_ns, rounds;
@@ -117,7 +118,8 @@ int sampler_take_ended(struct sampler *s, struct session *session)
 	if (r < 0)
 		return r;
 	log_info("session %llu: %s, %llu samples, %llu lost", (unsigned long long)session->id,
-		session->plan.target_text, (unsigned long long)session->ledger.samples,
+		profile_text(session->head, session->head->meta.target),
+		(unsigned long long)session->ledger.samples,
 		(unsigned long long)session->ledger.lost);
 	s->setup.wake_keeper(s->setup.arg);
 	return 0;
@@ -139,7 +141,7 @@ int sampler_start_session(struct sampler *s, struct session_plan *plan,
 	s->live.sessions_started++;
 	s->sessions[s->count++] = *ret_session;
 	log_info("session %llu: %s", (unsigned long long)s->last_id,
-		(*ret_session)->plan.target_text);
+		(*ret_session)->plan->target_text);
 	return RUN_OK;
 }
 
@@ -224,7 +226,7 @@ static void refresh_all(struct sampler *s)
 		if (session_due(&s->env, x, &why))
 			sampler_end_session(s, x, why);
 	}
-	thrift_look(&s->env, s->sessions, s->count);
+	thrift_look(s->thrift, &s->env, s->sessions, s->count);
 }
 
 static void add_table_stats(const struct sampler *s, struct run_stats *live)
@@ -283,7 +285,7 @@ static unsigned round_ms(const struct sampler *s, uint64_t now)
 	for (unsigned i = 0; i < s->count; i++) {
 		const struct session *x = s->sessions[i];
 
-		if (x->state == SESSION_RUNNING && x->plan.adaptive &&
+		if (x->state == SESSION_RUNNING && x->plan->adaptive &&
 			now - x->started_ns < EARLY_NS)
 			return EARLY_MS;
 	}
@@ -299,10 +301,11 @@ static int sleep_ms(const struct sampler *s)
 		return IDLE_MS;
 	for (unsigned i = 0; i < s->count; i++) {
 		const struct session *x = s->sessions[i];
-		uint64_t end = x->started_ns + x->plan.request.duration_ns;
+		uint64_t end;
 
-		if (x->state != SESSION_RUNNING || !x->plan.request.duration_ns)
+		if (x->state != SESSION_RUNNING || !x->plan->request.duration_ns)
 			continue;
+		end = x->started_ns + x->plan->request.duration_ns;
 		if (end <= now)
 			return 0;
 		if ((end - now) / 1000000 + 1 < best)
@@ -316,8 +319,8 @@ static bool something_is_over(const struct sampler *s, uint64_t now)
 	for (unsigned i = 0; i < s->count; i++) {
 		const struct session *x = s->sessions[i];
 
-		if (x->state == SESSION_RUNNING && x->plan.request.duration_ns &&
-			now - x->started_ns >= x->plan.request.duration_ns)
+		if (x->state == SESSION_RUNNING && x->plan->request.duration_ns &&
+			now - x->started_ns >= x->plan->request.duration_ns)
 			return true;
 	}
 	return false;
@@ -430,6 +433,8 @@ int sampler_new(const struct sampler_setup *setup, struct sampler **ret_sampler)
 	s->live.last_round_ns = time_mono_ns();
 	s->stats = s->live;
 	r = open_all(s);
+	if (r == 0)
+		r = thrift_new(s->setup.broker, &s->thrift);
 	if (r < 0)
 		return r;
 	r = -pthread_create(&s->thread, NULL, sampler_main, s);
@@ -465,6 +470,7 @@ void sampler_free(struct sampler *s)
 	for (unsigned i = 0; i < UNWINDER_KINDS; i++)
 		unwinder_free(s->env.unwinders[i]);
 	modules_free(s->env.modules);
+	thrift_free(s->thrift);
 	queue_free(s->queue);
 	close_auto(&s->epoll_fd);
 	pthread_mutex_destroy(&s->stats_lock);

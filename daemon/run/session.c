@@ -59,16 +59,16 @@ static void update_ledger(struct session_env *env, struct session *s)
 	env->stats->filtered += now.filtered + s->filtered_here - l->filtered;
 	l->filtered = now.filtered + s->filtered_here;
 	l->emitted = l->counted_ns = 0;
-	for (unsigned i = 0; i < s->plan.request.event_count; i++) {
-		if (s->plan.capture.events[i].is_clock || s->plan.capture.period != 1)
+	for (unsigned i = 0; i < s->plan->request.event_count; i++) {
+		if (s->plan->capture.events[i].is_clock || s->plan->capture.period != 1)
 			one_by_one = false;
-		if (s->plan.capture.events[i].is_clock)
+		if (s->plan->capture.events[i].is_clock)
 			l->counted_ns += now.counted[i];
 		else
 			l->emitted += now.counted[i];
 	}
 	/* What CPU-wide events count is the whole machine's. */
-	of_target = (now.plan != CAPTURE_CPU || s->plan.target.kind == TARGET_ALL) && !l->filtered;
+	of_target = (now.plan != CAPTURE_CPU || s->plan->target.kind == TARGET_ALL) && !l->filtered;
 	if (!one_by_one || !of_target)
 		l->emitted = 0;
 	if (!of_target)
@@ -93,7 +93,7 @@ void session_round(struct session_env *env, struct session *s)
 
 bool session_due(struct session_env *env, struct session *s, const char **ret_why)
 {
-	uint64_t now = time_mono_ns(), duration = s->plan.request.duration_ns;
+	uint64_t now = time_mono_ns(), duration = s->plan->request.duration_ns;
 	uint64_t before = time_thread_cpu_ns();
 	int r = capture_refresh(s->capture);
 
@@ -121,17 +121,17 @@ bool session_due(struct session_env *env, struct session *s, const char **ret_wh
 static int open_capture(
 	struct session_env *env, struct session *s, int epoll_fd, struct buf *message)
 {
-	struct capture_options *o = &s->plan.capture;
-	int r = capture_new(env->broker, &s->plan.target, o, &s->capture, message);
+	struct capture_options *o = &s->plan->capture;
+	int r = capture_new(env->broker, &s->plan->target, o, &s->capture, message);
 
-	if (r < 0 && o->event_count > s->plan.request.event_count) {
+	if (r < 0 && o->event_count > s->plan->request.event_count) {
 		/* There may be too little memory or too few descriptors for deep samples. */
 		log_info("session %llu: without deep samples: %s", (unsigned long long)s->id,
 			message->data ? message->data : strerror(-r));
 		buf_clear(message);
 		o->event_count--;
-		s->plan.adaptive = false;
-		r = capture_new(env->broker, &s->plan.target, o, &s->capture, message);
+		s->plan->adaptive = false;
+		r = capture_new(env->broker, &s->plan->target, o, &s->capture, message);
 	}
 	if (r < 0)
 		return r;
@@ -194,7 +194,7 @@ static int make_tree(struct session_env *env, struct session *s)
 {
 	struct calltree_options o = {.max_nodes = (uint32_t)env->config->max_nodes,
 		.log_entries = (uint32_t)env->config->log_entries,
-		.event_count = s->plan.request.event_count};
+		.event_count = s->plan->request.event_count};
 	int r = calltree_new(&o, &s->tree);
 
 	if (r < 0)
@@ -206,15 +206,16 @@ static int make_tree(struct session_env *env, struct session *s)
 	r = map_new(64, &s->module_index);
 	if (r < 0)
 		return r;
-	r = get_unwinder(env, s->plan.unwinder, &s->unwinder);
-	if (r == 0 && s->plan.adaptive)
+	r = get_unwinder(env, s->plan->unwinder, &s->unwinder);
+	if (r == 0 && s->plan->adaptive)
 		r = tails_new(TAIL_FRAMES_MAX, &s->tails);
 	if (r < 0)
 		return r;
 	if (s->recorded)
 		return processes_new_recorded(env->modules, s->unwinder, &s->processes);
-	s->copysize =
-		(struct copysize){.bytes = s->plan.capture.stack_bytes, .deep = s->plan.adaptive};
+	s->copysize = (struct copysize){.bytes = s->plan->capture.stack_bytes,
+		.deep = s->plan->capture.event_count > s->plan->request.event_count,
+		.most = s->plan->copy_most};
 	r = processes_new(env->broker, env->modules, s->unwinder, &s->processes);
 	if (r == 0 && !env->config->arguments)
 		processes_hide_arguments(s->processes);
@@ -225,10 +226,40 @@ static int make_tree(struct session_env *env, struct session *s)
 
 static void expect_targets(struct session *s)
 {
-	const struct target_spec *t = &s->plan.target;
+	const struct target_spec *t = &s->plan->target;
 
 	for (size_t i = 0; t->kind == TARGET_PIDS && i < t->pid_count && i < EXPECTED_MAX; i++)
 		processes_expect(s->processes, t->pids[i]);
+}
+
+/* A rate below says little, and saves less. */
+#define HZ_MIN      10
+#define PERIOD_MOST 10 /* doublings */
+
+static struct budget_ladder ladder_of(const struct session *s)
+{
+	struct budget_ladder l = {.copies = s->plan->capture.stack != STACK_FP &&
+			s->plan->capture.stack_bytes > COPYSIZE_MIN};
+
+	if (s->asked_period)
+		l.rates = PERIOD_MOST;
+	else
+		while (s->asked_hz >> (l.rates + 1) >= HZ_MIN)
+			l.rates++;
+	return l;
+}
+
+/* What it owns goes over; the rest is the caller's to free. NULL: no memory. */
+static struct session_plan *take_plan(struct session *s, struct session_plan *plan)
+{
+	struct session_plan *own = malloc(sizeof(*own));
+
+	if (!own)
+		return NULL;
+	*own = *plan;
+	plan->target.pids = NULL;
+	s->owner = own->owner;
+	return own;
 }
 
 int session_start(struct session_env *env, uint64_t id, struct session_plan *plan, int epoll_fd,
@@ -240,9 +271,10 @@ int session_start(struct session_env *env, uint64_t id, struct session_plan *pla
 	if (!s)
 		return RUN_UNAVAILABLE;
 	s->id = id;
-	s->plan = *plan;
-	plan->target.pids = NULL;
-	buf_append_str(&s->warnings, s->plan.warnings);
+	s->plan = take_plan(s, plan);
+	if (!s->plan)
+		return RUN_UNAVAILABLE;
+	buf_append_str(&s->warnings, s->plan->warnings);
 	r = make_tree(env, s);
 	if (r < 0) {
 		buf_printf(message, "cannot set the session up: %s", strerror(-r));
@@ -254,8 +286,9 @@ int session_start(struct session_env *env, uint64_t id, struct session_plan *pla
 	expect_targets(s);
 	s->started_ns = s->swept_ns = time_mono_ns();
 	s->started_wall_ns = time_wall_ns();
-	s->asked_hz = s->plan.capture.freq_hz;
-	s->asked_period = s->plan.capture.period;
+	s->asked_hz = s->plan->capture.freq_hz;
+	s->asked_period = s->plan->capture.period;
+	s->ladder = ladder_of(s);
 	budget_init(&s->budget, s->started_ns);
 	s->memory.max_nodes = s->memory.nodes_wanted = (uint32_t)env->config->max_nodes;
 	s->memory.log_entries = s->memory.log_wanted = (uint32_t)env->config->log_entries;
@@ -271,8 +304,9 @@ int session_new_recorded(
 
 	if (!s)
 		return -ENOMEM;
-	s->plan = *plan;
-	plan->target.pids = NULL;
+	s->plan = take_plan(s, plan);
+	if (!s->plan)
+		return -ENOMEM;
 	s->recorded = true;
 	r = make_tree(env, s);
 	if (r < 0)
@@ -289,6 +323,10 @@ static void let_go(struct session *s)
 	tails_free(s->tails);
 	map_free(s->thread_index);
 	map_free(s->module_index);
+	if (s->plan)
+		free(s->plan->target.pids);
+	free(s->plan);
+	s->plan = NULL;
 	s->capture = NULL;
 	s->processes = NULL;
 	s->tree = NULL;
@@ -305,7 +343,6 @@ void session_free(struct session *s)
 	profile_unref(s->final);
 	profile_unref(s->head);
 	buf_done(&s->warnings);
-	free(s->plan.target.pids);
 	free(s);
 }
 
@@ -346,20 +383,20 @@ int session_recapture(struct session_env *env, struct session *s,
 	r = capture_change(s->capture, options, message);
 	if (r < 0)
 		return r;
-	s->plan.capture = *options;
+	s->plan->capture = *options;
 	return 0;
 }
 
 void session_adapt(struct session_env *env, struct session *s)
 {
-	struct capture_options options = s->plan.capture;
+	struct capture_options options = s->plan->capture;
 	AUTO(buf_done) struct buf message = BUF_INIT;
 	int r;
 
-	if (!s->plan.adaptive || !copysize_next(&s->copysize, &s->look, time_mono_ns()))
+	if (!s->plan->adaptive || !copysize_next(&s->copysize, &s->look, time_mono_ns()))
 		return;
 	options.stack_bytes = s->copysize.bytes;
-	options.event_count = s->plan.request.event_count + s->copysize.deep;
+	options.event_count = s->plan->request.event_count + s->copysize.deep;
 	r = session_recapture(env, s, &options, &message);
 	if (r == 0) {
 		log_debug("session %llu: copies %u bytes of each stack%s",
@@ -368,15 +405,15 @@ void session_adapt(struct session_env *env, struct session *s)
 		return;
 	}
 	log_warning("session %llu goes on with %u bytes of each stack: %s",
-		(unsigned long long)s->id, s->plan.capture.stack_bytes,
+		(unsigned long long)s->id, s->plan->capture.stack_bytes,
 		message.data ? message.data : strerror(-r));
-	s->plan.adaptive = false;
+	s->plan->adaptive = false;
 }
 
 /* What somebody changed by hand. */
 static void tell_change(struct session *s, const struct session_change *change)
 {
-	const struct capture_options *o = &s->plan.capture;
+	const struct capture_options *o = &s->plan->capture;
 	struct buf *w = &s->warnings;
 
 	buf_printf(w, "after %.1f s: ", (double)(time_mono_ns() - s->started_ns) / 1e9);
@@ -395,7 +432,7 @@ static void tell_change(struct session *s, const struct session_change *change)
 int session_change(struct session_env *env, struct session *s, const struct session_change *change,
 	struct buf *message)
 {
-	struct capture_options options = s->plan.capture;
+	struct capture_options options = s->plan->capture;
 	bool anew = change->freq_hz || change->cpu_percent;
 	int r = 0;
 
@@ -408,6 +445,8 @@ int session_change(struct session_env *env, struct session *s, const struct sess
 	}
 	if (change->kernel >= 0)
 		options.kernel = change->kernel;
+	if (anew && !s->plan->adaptive)
+		options.stack_bytes = s->plan->request.stack_bytes;
 	if (change->freq_hz || change->kernel >= 0 || (anew && s->budget.level > 0))
 		r = session_recapture(env, s, &options, message);
 	if (r < 0)
@@ -416,28 +455,42 @@ int session_change(struct session_env *env, struct session *s, const struct sess
 		s->asked_hz = options.freq_hz;
 		s->asked_period = options.period;
 		s->at_the_bottom = false;
+		(void)copysize_limit(&s->copysize, s->plan->copy_most);
+		s->ladder = ladder_of(s);
 		budget_restart(&s->budget, time_mono_ns());
 	}
 	if (change->cpu_percent)
-		s->plan.request.cpu_percent = change->cpu_percent;
+		s->plan->request.cpu_percent = change->cpu_percent;
 	if (change->memory_mib)
-		s->plan.request.memory_mib = change->memory_mib;
+		s->plan->request.memory_mib = change->memory_mib;
+	s->full = false;
 	tell_change(s, change);
 	return RUN_OK;
+}
+
+size_t session_bytes(struct session *s)
+{
+	struct calltree_stats tree;
+	struct capture_stats capture = {0};
+
+	calltree_get_stats(s->tree, &tree);
+	if (s->capture)
+		capture_get_stats(s->capture, &capture);
+	return tree.bytes + capture.ring_bytes_all + processes_bytes(s->processes);
 }
 
 int session_head(struct session *s, struct profile **ret_head)
 {
 	AUTO(profile_unref_auto) struct profile *p = NULL;
 	struct calltree_stats tree = {0};
-	int r = profile_new(&p);
+	int r = s->plan ? profile_new(&p) : -ENOMEM; /* there was none for it when it ended */
 
 	if (r < 0)
 		return r;
 	meta_fill(p, s);
 	if (s->tree)
 		calltree_get_stats(s->tree, &tree);
-	p->meta.cost_bytes = tree.bytes;
+	p->meta.cost_bytes = s->tree ? session_bytes(s) : 0;
 	p->ledger = s->ledger;
 	if (s->tree)
 		p->ledger.samples = tree.samples; /* as of now, like the ends of their stacks */
@@ -483,7 +536,7 @@ int session_snapshot(struct session *s, bool with_log, struct profile **ret_prof
 		return r;
 	calltree_get_stats(s->tree, &tree);
 	meta_fill(p, s);
-	p->meta.cost_bytes = tree.bytes;
+	p->meta.cost_bytes = session_bytes(s);
 	p->ledger = s->ledger;
 	p->ledger.samples = tree.samples;
 	p->ledger.frames_total = p->frame_count;

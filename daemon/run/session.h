@@ -37,20 +37,23 @@ struct session_plan {
 	char target_text[300]; /* for people */
 	uid_t owner;
 	enum unwinder_kind unwinder;
+	uint32_t copy_most;  /* bytes of a stack that its rings leave; 0: any */
 	bool adaptive;       /* copied bytes and deep samples by what is seen */
 	char warnings[1024]; /* lines */
 };
 
 struct session {
 	uint64_t id;
-	struct session_plan plan;
+	uid_t owner;
 	enum session_state state;
 	const char *ended_by; /* static text; NULL while running */
 	uint64_t started_ns, ended_ns, started_wall_ns, ended_wall_ns;
 	uint64_t cpu_ns;     /* of the sampler thread for this session */
+	uint64_t aside_ns;   /* of other threads: its names, its file */
 	struct buf warnings; /* lines */
 
 	/* Running only: */
+	struct session_plan *plan;
 	struct capture *capture;
 	struct processes *processes;
 	struct calltree *tree;
@@ -69,8 +72,12 @@ struct session {
 	uint64_t swept_ns;
 	struct budget budget;
 	struct budget_memory memory;
+	struct budget_ladder ladder;
+	struct budget_mean aside;        /* of aside_ns */
+	uint64_t attributed_ns;          /* of cpu_ns and aside_ns, as thrift.c has seen it */
 	uint64_t asked_hz, asked_period; /* what level 0 of the budget is */
 	bool at_the_bottom;              /* it was said that it cannot cost less */
+	bool full;                       /* nor take less memory */
 
 	bool recorded;     /* out of a recording: has no capture */
 	bool other_kernel; /* and that was not made under the kernel that runs here */
@@ -109,6 +116,8 @@ void session_end(
 int session_change(struct session_env *env, struct session *s, const struct session_change *change,
 	struct buf *message);
 
+/* Of memory: tree, log, rings and address spaces. Running ones alone. */
+size_t session_bytes(struct session *s);
 /* Between two rounds: other options of the same events, as capture_change(). */
 int session_recapture(struct session_env *env, struct session *s,
 	const struct capture_options *options, struct buf *message);

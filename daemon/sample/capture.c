@@ -392,6 +392,7 @@ void capture_get_stats(struct capture *c, struct capture_stats *ret_stats)
 	s->cpus = events_slot_count(c->events);
 	s->rings = events_slot_count(c->events) * (events_ring_count(c->events) + 1);
 	s->ring_bytes = events_granted_bytes(c->events);
+	s->ring_bytes_all = events_all_bytes(c->events);
 	/* A loss is told by a record once there is room for one, by the count at once. */
 	s->lost = c->lost_records > c->lost_counted ? c->lost_records : c->lost_counted;
 	s->lost += c->lost_by_hardware;

@@ -19,8 +19,10 @@ struct capture;
 struct capture_stats {
 	enum capture_plan plan;
 	unsigned fds, rings, cpus;
-	size_t ring_bytes; /* per CPU, as granted */
-	double ring_peak;  /* share of the fullest ring at its fullest, since the start */
+	size_t ring_bytes;     /* per CPU, as granted */
+	size_t ring_bytes_all; /* of all rings, sideband too; the kernel has them locked in memory
+				*/
+	double ring_peak;      /* share of the fullest ring at its fullest, since the start */
 	uint64_t records, samples, lost, throttled, unknown, malformed_bytes;
 	uint64_t sideband_lost;
 	uint64_t filtered; /* samples of processes outside the target */

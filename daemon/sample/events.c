@@ -298,6 +298,11 @@ static bool halve(struct events *e)
 	return true;
 }
 
+static size_t wanted_bytes(const struct events *e, unsigned slots)
+{
+	return slots * (e->ring_count * e->ring_bytes + e->sideband_bytes);
+}
+
 int events_add_cpus(struct events *e, const unsigned *cpus, unsigned count)
 {
 	struct slot *slots = reallocarray(e->slots, e->slot_count + count, sizeof(*slots));
@@ -309,6 +314,9 @@ int events_add_cpus(struct events *e, const unsigned *cpus, unsigned count)
 	slots += e->slot_count;
 	for (unsigned i = 0; i < count; i++)
 		slot_init(&slots[i], cpus[i]);
+	while (wanted_bytes(e, e->slot_count + count) > e->options->ring_bytes_all &&
+		e->options->ring_bytes_all && halve(e))
+		;
 	do {
 		r = map_slots(e, slots, count);
 	} while (r == -EPERM && halve(e));
@@ -682,6 +690,11 @@ int events_slot_of(const struct events *e, unsigned cpu)
 		if (e->slots[i].cpu == cpu)
 			return (int)i;
 	return -1;
+}
+
+size_t events_all_bytes(const struct events *e)
+{
+	return wanted_bytes(e, e->slot_count);
 }
 
 size_t events_granted_bytes(const struct events *e)

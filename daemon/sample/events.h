@@ -58,7 +58,8 @@ AUTO_FREE_FN(struct events, events_free)
  * of pages; -EMSGSIZE: it is smaller than one sample. */
 int events_ring_bytes(const struct capture_options *options, size_t *ret_bytes);
 
-/* Adds CPUs: their anchors and rings, all of one size, halved together until they fit. -EPERM: not
+/* Adds CPUs: their anchors and rings, all of one size, halved together until they fit, also into
+ * options.ring_bytes_all. -EPERM: not
  * even the smallest may be locked in memory. On failure none is added. */
 int events_add_cpus(struct events *e, const unsigned *cpus, unsigned count);
 /* CPU-wide and cgroup plans. The sideband starts at once, samples wait for events_start(). -ENODEV:
@@ -102,6 +103,8 @@ struct slot *events_slot(struct events *e, unsigned slot);
 /* -1: no slot has that CPU. */
 int events_slot_of(const struct events *e, unsigned cpu);
 size_t events_granted_bytes(const struct events *e);
+/* Of all rings, as granted. */
+size_t events_all_bytes(const struct events *e);
 unsigned events_fd_count(const struct events *e);
 void events_layout(const struct events *e, unsigned event, struct record_layout *ret_layout);
 /* The index of the event whose opening failed last, for messages; EVENTS_MAX: the sideband's. */

@@ -40,7 +40,8 @@ struct capture_options {
 	uint32_t stack_bytes;
 	bool allow_cpu_wide; /* the broker may open CPU-wide events */
 	size_t ring_bytes;   /* wished, per CPU, a power of two; halved until it fits; 0: by rate */
-	unsigned fd_budget;  /* descriptors it may use; a plan that fits is chosen */
+	size_t ring_bytes_all; /* of all rings together, where those that make sense fit; 0: any */
+	unsigned fd_budget;    /* descriptors it may use; a plan that fits is chosen */
 };
 
 /* The processes of a target as of one look. Invariant: pids differ. */

@@ -55,9 +55,13 @@ void module_set_table(struct module *m, struct cfi_table *table)
 
 void module_let_go_of_pages(const struct module *m)
 {
+	const struct cfi_table *t = module_table(m);
+
 	/* The vdso's is a copy without a file. */
 	if (m->image && !m->is_vdso)
 		(void)madvise((void *)(uintptr_t)m->image, m->image_bytes, MADV_DONTNEED);
+	if (t && t->on_disk)
+		(void)madvise((void *)(uintptr_t)t->map, t->bytes, MADV_DONTNEED);
 }
 
 static void table_free(struct cfi_table *t)

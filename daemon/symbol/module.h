@@ -52,7 +52,8 @@ const struct cfi_table *module_table(const struct module *m);
 bool module_claim_table(struct module *m);
 /* Takes the table (from malloc) and its mapping. Once, by whoever claimed it. */
 void module_set_table(struct module *m, struct cfi_table *table);
-/* What was read of the file is left to the page cache; it comes back when it is read again. */
+/* What was read of the file, and of its table if that is one on disk, is left to the page cache; it
+ * comes back when it is read again. */
 void module_let_go_of_pages(const struct module *m);
 /* False when the caller's reference is the only one; only a hint unless nobody else can take one.
  */

@@ -97,6 +97,13 @@ struct broker *modules_broker(struct modules *ms)
 	return ms->broker;
 }
 
+void modules_let_go_of_pages(const struct modules *ms)
+{
+	for (unsigned i = 0; i < ms->max; i++)
+		if (ms->slots[i].module)
+			module_let_go_of_pages(ms->slots[i].module);
+}
+
 void modules_get_stats(const struct modules *ms, struct modules_stats *ret)
 {
 	*ret = ms->stats;

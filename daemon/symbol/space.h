@@ -34,6 +34,8 @@ struct modules_stats {
 	unsigned count;
 	size_t bytes;
 };
+/* Of each module, see module_let_go_of_pages(). */
+void modules_let_go_of_pages(const struct modules *ms);
 void modules_get_stats(const struct modules *ms, struct modules_stats *ret);
 
 enum range_kind {

@@ -168,6 +168,7 @@ static int map_table(int fd, const struct head *expected, struct cfi_table *ret)
 		munmap(map, (size_t)st.st_size);
 		return -ENOENT;
 	}
+	ret->on_disk = true;
 	ret->map = map;
 	ret->bytes = (size_t)st.st_size;
 	return 0;

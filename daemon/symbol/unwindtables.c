@@ -23,23 +23,14 @@ struct unwindtables {
 	atomic_ullong made, loaded, failed, bytes;
 };
 
-/* Both files were read as a whole, and little of that is needed again: what is comes back out of
- * the page cache. A table that is on no disk has to stay. */
-static void let_go_of_pages(struct module *m, const struct cfi_table *table, bool on_disk)
-{
-	if (on_disk)
-		(void)madvise((void *)(uintptr_t)table->map, table->bytes, MADV_DONTNEED);
-	module_let_go_of_pages(m);
-}
-
-static void hand_over(
-	struct unwindtables *t, struct module *m, struct cfi_table *table, bool on_disk)
+static void hand_over(struct unwindtables *t, struct module *m, struct cfi_table *table)
 {
 	cfi_table_index(table);
 	atomic_fetch_add(&t->bytes, table->bytes + table->index_count * sizeof(*table->index));
 	log_debug("%s: %u unwind rules", m->path, table->count);
-	let_go_of_pages(m, table, on_disk);
 	module_set_table(m, table);
+	/* Both were read as a whole, and little of that is needed again. */
+	module_let_go_of_pages(m);
 }
 
 static bool load_one(struct unwindtables *t, struct module *m)
@@ -49,7 +40,7 @@ static bool load_one(struct unwindtables *t, struct module *m)
 	if (!t->files || m->is_vdso || tablefiles_load(t->files, m, &table) < 0)
 		return false;
 	atomic_fetch_add(&t->loaded, 1);
-	hand_over(t, m, table, true);
+	hand_over(t, m, table);
 	return true;
 }
 
@@ -60,19 +51,19 @@ static void drop(struct cfi_table *table)
 }
 
 /* A table on disk is memory that the kernel can take back: it stands in for what the reader sent.
- * False: it is none. */
-static bool keep_on_disk(struct unwindtables *t, struct module *m, struct cfi_table **table)
+ */
+static struct cfi_table *keep_on_disk(
+	struct unwindtables *t, struct module *m, struct cfi_table *table)
 {
 	struct cfi_table *mapped;
-	int r = t->files && !m->is_vdso ? tablefiles_save(t->files, m, *table) : -EFBIG;
+	int r = t->files && !m->is_vdso ? tablefiles_save(t->files, m, table) : -EFBIG;
 
 	if (r < 0 && r != -EFBIG)
 		log_debug("%s: its unwind rules are not kept: %s", m->path, strerror(-r));
 	if (r < 0 || tablefiles_load(t->files, m, &mapped) < 0)
-		return false;
-	drop(*table);
-	*table = mapped;
-	return true;
+		return table;
+	drop(table);
+	return mapped;
 }
 
 static void make_one(struct unwindtables *t, struct module *m)
@@ -86,8 +77,7 @@ static void make_one(struct unwindtables *t, struct module *m)
 	r = names_unwind_table(t->names, m, &table, &keep);
 	if (r == 0) {
 		atomic_fetch_add(&t->made, 1);
-		keep = keep && keep_on_disk(t, m, &table);
-		hand_over(t, m, table, keep);
+		hand_over(t, m, keep ? keep_on_disk(t, m, table) : table);
 		return;
 	}
 	if (r == -ENODATA) /* nothing to compile: stepping goes by frame pointers there */

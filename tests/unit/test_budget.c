@@ -9,20 +9,23 @@
 
 #define SECOND UINT64_C(1000000000)
 #define MS     UINT64_C(1000000)
-#define TOP    6
 
 /* A session whose cost a second at level 0 is full_ns, and halves with each level but for fixed_ns.
  */
 struct play {
 	struct budget b;
 	uint64_t now, cost, full_ns, fixed_ns, allowance;
+	struct budget_ladder ladder;
 	unsigned downs, ups;
 	uint64_t told; /* the cost that the last step named */
 };
 
 static void begin(struct play *p, uint64_t full_ns, uint64_t allowance)
 {
-	*p = (struct play){.now = 1000 * SECOND, .full_ns = full_ns, .allowance = allowance};
+	*p = (struct play){.now = 1000 * SECOND,
+		.full_ns = full_ns,
+		.allowance = allowance,
+		.ladder = {.rates = 6}};
 	budget_init(&p->b, p->now);
 }
 
@@ -32,8 +35,8 @@ static void second(struct play *p, uint64_t extra_ns)
 	uint64_t told;
 
 	p->now += SECOND;
-	p->cost += p->fixed_ns + (p->full_ns >> before) + extra_ns;
-	level = budget_look(&p->b, p->now, p->cost, p->allowance, TOP, &told);
+	p->cost += p->fixed_ns + (p->full_ns >> budget_halvings(&p->ladder, before)) + extra_ns;
+	level = budget_look(&p->b, p->now, p->cost, p->allowance, &p->ladder, &told);
 	assert_int_equal(level, p->b.level);
 	p->downs += level > before;
 	p->ups += level < before;
@@ -75,11 +78,111 @@ static void what_costs_too_much_goes_down_in_one_step(void **state)
 
 	begin(&p, 1600 * MS, 20 * MS);
 	seconds(&p, 7);
-	assert_int_equal(p.b.level, TOP);
+	assert_int_equal(p.b.level, 6);
 	seconds(&p, 100); /* no cheaper way is left */
-	assert_int_equal(p.b.level, TOP);
+	assert_int_equal(p.b.level, 6);
 	assert_int_equal(p.downs, 1);
 	assert_int_equal(budget_cost(&p.b), 25 * MS);
+}
+
+/* What smaller copies save is not known, and here it is nothing. */
+static void smaller_copies_come_first(void **state)
+{
+	struct play p;
+
+	begin(&p, 30 * MS, 20 * MS);
+	p.ladder.copies = true;
+	seconds(&p, 7);
+	assert_int_equal(p.b.level, 1);
+	assert_int_equal(budget_halvings(&p.ladder, p.b.level), 0);
+	seconds(&p, 5);
+	assert_int_equal(p.b.level, 2);
+	assert_int_equal(budget_halvings(&p.ladder, p.b.level), 1);
+	seconds(&p, 1000);
+	assert_int_equal(p.b.level, 2);
+	/* The rate comes back first. */
+	p.full_ns = 10 * MS;
+	for (unsigned i = 0; p.b.level == 2; i++) {
+		assert_true(i < 60);
+		second(&p, 0);
+	}
+	assert_int_equal(p.b.level, 1);
+	p.full_ns = 6 * MS;
+	seconds(&p, 60);
+	assert_int_equal(p.b.level, 0);
+}
+
+static void smaller_copies_may_be_enough(void **state)
+{
+	struct play p;
+
+	begin(&p, 30 * MS, 20 * MS);
+	p.ladder.copies = true;
+	while (p.b.level == 0)
+		second(&p, 0);
+	p.full_ns = 15 * MS;
+	seconds(&p, 1000);
+	assert_int_equal(p.b.level, 1);
+	assert_int_equal(p.downs + p.ups, 1);
+}
+
+static void far_too_dear_is_both_at_once(void **state)
+{
+	struct play p;
+
+	begin(&p, 70 * MS, 20 * MS);
+	p.ladder.copies = true;
+	seconds(&p, 7);
+	assert_int_equal(p.b.level, 3); /* copies, and a quarter of the rate */
+	assert_int_equal(p.downs, 1);
+	begin(&p, 1600 * MS, 20 * MS);
+	p.ladder = (struct budget_ladder){.copies = true};
+	seconds(&p, 100); /* no rate to lower */
+	assert_int_equal(p.b.level, 1);
+}
+
+/* Processes that come and go cost the same at any rate. */
+static void what_no_rate_saves_is_not_paid_with_it(void **state)
+{
+	struct play p;
+
+	begin(&p, 4 * MS, 20 * MS);
+	p.fixed_ns = 26 * MS;
+	seconds(&p, 30);
+	assert_int_equal(p.b.level, 1);
+	/* Once a minute it may have become worth it. */
+	seconds(&p, 60);
+	assert_int_equal(p.b.level, 2);
+	begin(&p, 40 * MS, 20 * MS);
+	p.fixed_ns = 4 * MS;
+	seconds(&p, 30);
+	assert_int_equal(p.b.level, 2);
+}
+
+static void what_is_not_sampling_leaves_less_for_it(void **state)
+{
+	struct budget_mean m = {0};
+	uint64_t now = 1000 * SECOND, cost = 500 * SECOND;
+
+	assert_int_equal(budget_left(100, 0), 100);
+	assert_int_equal(budget_left(100, 30), 70);
+	assert_int_equal(budget_left(100, 80), 50);
+	assert_int_equal(budget_left(100, 1000), 50);
+
+	budget_mean_look(&m, now, cost); /* what was before is not its business */
+	assert_true(m.a_second == 0);
+	/* A second of CPU at once is a three-hundredth of that in each second. */
+	budget_mean_look(&m, now += SECOND, cost += SECOND);
+	assert_in_range((uint64_t)m.a_second, 3 * MS, 4 * MS);
+	for (unsigned i = 0; i < 600; i++)
+		budget_mean_look(&m, now += SECOND, cost);
+	assert_true(m.a_second < 1 * MS);
+	for (unsigned i = 0; i < 3000; i++)
+		budget_mean_look(&m, now += SECOND, cost += 5 * MS);
+	assert_in_range((uint64_t)m.a_second, 4900000, 5000001);
+	budget_mean_look(&m, now, cost += SECOND); /* the clock stands still */
+	budget_mean_look(&m, now += SECOND, cost -= 2 * SECOND);
+	assert_in_range((uint64_t)m.a_second, 4900000, 5000001);
 }
 
 static void a_start_and_single_dear_seconds_are_forgiven(void **state)
@@ -168,7 +271,8 @@ static void a_clock_that_stands_still_does_no_harm(void **state)
 	begin(&p, 0, 20 * MS);
 	p.now += 10 * SECOND;
 	for (unsigned i = 0; i < 30; i++)
-		assert_int_equal(budget_look(&p.b, p.now, i * SECOND, p.allowance, TOP, &told), 0);
+		assert_int_equal(
+			budget_look(&p.b, p.now, i * SECOND, p.allowance, &p.ladder, &told), 0);
 	assert_int_equal(budget_cost(&p.b), 0);
 }
 
@@ -196,18 +300,28 @@ static void the_log_goes_first_then_the_tree_stops(void **state)
 {
 	struct budget_memory m = memory_of(80, 1000000, 5000);
 
-	assert_false(budget_memory(&m, 100));
+	assert_int_equal(budget_memory(&m, 100), BUDGET_MEMORY_STAYS);
 	m.bytes = 95;
-	assert_true(budget_memory(&m, 100));
+	assert_int_equal(budget_memory(&m, 100), BUDGET_MEMORY_LOG);
 	assert_int_equal(m.log_entries, 500000);
 	assert_int_equal(m.max_nodes, 1 << 20);
+	/* A short one stays until the tree has no more to give by itself. */
+	m.log_used = BUDGET_LOG_SHORT;
+	assert_int_equal(budget_memory(&m, 100), BUDGET_MEMORY_MERGE);
+	m.nodes = m.merged_nodes = 3000;
+	assert_int_equal(budget_memory(&m, 100), BUDGET_MEMORY_LOG);
+	assert_int_equal(m.log_entries, BUDGET_LOG_SHORT / 2);
 	m.log_used = 5000;
-	assert_true(budget_memory(&m, 100));
+	assert_int_equal(budget_memory(&m, 100), BUDGET_MEMORY_LOG);
 	assert_int_equal(m.log_entries, BUDGET_LOG_MIN);
 	m.log_used = BUDGET_LOG_MIN;
-	assert_true(budget_memory(&m, 100));
-	assert_int_equal(m.max_nodes, 5000);
-	assert_false(budget_memory(&m, 100)); /* nothing is left to take */
+	assert_int_equal(budget_memory(&m, 100), BUDGET_MEMORY_NODES);
+	assert_int_equal(m.max_nodes, 3000);
+	/* Nothing is left to take. */
+	assert_int_equal(budget_memory(&m, 100), BUDGET_MEMORY_STAYS);
+	m.max_nodes = m.nodes_wanted;
+	m.nodes = 4100; /* many since the last time */
+	assert_int_equal(budget_memory(&m, 100), BUDGET_MEMORY_MERGE);
 }
 
 static void memory_comes_back_slowly(void **state)
@@ -217,7 +331,7 @@ static void memory_comes_back_slowly(void **state)
 
 	m.log_entries = 4096;
 	m.max_nodes = 5000;
-	while (!budget_memory(&m, 100))
+	while (budget_memory(&m, 100) == BUDGET_MEMORY_STAYS)
 		looks++;
 	assert_in_range(looks, 5, 20);
 	assert_int_equal(m.max_nodes, 1 << 20);
@@ -225,13 +339,13 @@ static void memory_comes_back_slowly(void **state)
 		uint32_t before = m.log_entries;
 
 		assert_true(steps < 10);
-		for (looks = 0; !budget_memory(&m, 100); looks++)
+		for (looks = 0; budget_memory(&m, 100) == BUDGET_MEMORY_STAYS; looks++)
 			assert_true(looks < 20);
 		assert_int_equal(m.log_entries, 2 * before);
 	}
 	m.bytes = 70; /* between: neither */
 	for (unsigned i = 0; i < 100; i++)
-		assert_false(budget_memory(&m, 100));
+		assert_int_equal(budget_memory(&m, 100), BUDGET_MEMORY_STAYS);
 }
 
 int main(void)
@@ -239,6 +353,11 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_fits_is_left_alone),
 		cmocka_unit_test(what_costs_too_much_goes_down_in_one_step),
+		cmocka_unit_test(smaller_copies_come_first),
+		cmocka_unit_test(smaller_copies_may_be_enough),
+		cmocka_unit_test(far_too_dear_is_both_at_once),
+		cmocka_unit_test(what_no_rate_saves_is_not_paid_with_it),
+		cmocka_unit_test(what_is_not_sampling_leaves_less_for_it),
 		cmocka_unit_test(a_start_and_single_dear_seconds_are_forgiven),
 		cmocka_unit_test(many_dear_seconds_are_not),
 		cmocka_unit_test(it_goes_up_again_step_by_step),
