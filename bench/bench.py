@@ -565,10 +565,9 @@ def bench_memory(args, folder):
         session = daemon.call("POST", "/v1/sessions", {"all": True, "frequency_hz": args.rate})
         path = "/v1/sessions/%d" % session["id"]
         print("  %6s %8s %8s %8s  %s" % ("s", "broker", "engine", "reader", "all of it, MiB, by kind"))
-        begin, cpu = time.monotonic(), daemon.cpu_ns()
+        begin, cpu, peak = time.monotonic(), daemon.cpu_ns(), 0
         for at in range(30, int(args.minutes * 60) + 1, 30):
             time.sleep(max(0, begin + at - time.monotonic()))
-            daemon.call("GET", path + "/flamegraph.svg", plain=True)
             status = json.loads(daemon.call("GET", "/v1/status", plain=True))["processes"]
             kinds = {p["role"]: memory_by_kind(p["pid"]) for p in status}
             sums = {name: sum(k[name] for k in kinds.values()) / 1024 for name, _ in KINDS}
@@ -576,10 +575,13 @@ def bench_memory(args, folder):
                 at, *(sum(kinds.get(role, {}).values()) / 1024 for role in ("broker", "engine", "reader")),
                 sum(sums.values()), ", ".join("%s %.1f" % x for x in sums.items())))
             sys.stdout.flush()
+            daemon.call("GET", path + "/flamegraph.svg", plain=True)
+            peak = max(peak, daemon.memory()[0] + sums["rings"])
         s = daemon.call("GET", path)
-        print("whole machine for %g min at %d Hz (now %d) while clang builds: %d samples, %d lost, %.2f %% of one core" % (
+        print("whole machine for %g min at %d Hz (now %d) while clang builds: %d samples, %d lost, %d dropped, %.2f %% of one core;"
+              " %.1f MiB at most right after a picture" % (
             args.minutes, args.rate, s["frequency_hz"], s["ledger"]["samples"], s["ledger"]["lost"],
-            (daemon.cpu_ns() - cpu) / (time.monotonic() - begin) / 1e7))
+            s["ledger"]["dropped"], (daemon.cpu_ns() - cpu) / (time.monotonic() - begin) / 1e7, peak))
         for line in s["warnings"]:
             print("  " + line)
     finally:
