@@ -158,6 +158,11 @@ uint64_t budget_left(uint64_t total, uint64_t rest)
 	return rest < total / 2 ? total - rest : total - total / 2;
 }
 
+size_t budget_memory_left(size_t total, size_t rest)
+{
+	return rest < total / 4 * 3 ? total - rest : total / 4;
+}
+
 void budget_mean_look(struct budget_mean *m, uint64_t now_ns, uint64_t cost_ns)
 {
 	double s = (double)(now_ns - m->t_ns) / (double)SECOND_NS;

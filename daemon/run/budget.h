@@ -53,6 +53,8 @@ uint64_t budget_cost(const struct budget *b);
  * tables, answers, the writing of profiles. Half in any case: whoever looks at a profile must not
  * thereby end it. */
 uint64_t budget_left(uint64_t total, uint64_t rest);
+/* The same of memory, in bytes: a quarter in any case. */
+size_t budget_memory_left(size_t total, size_t rest);
 /* A mean over the last five minutes, of a cost that comes in bursts: the first second of a program
  * that is read for the first time may take a minute's worth. */
 struct budget_mean {

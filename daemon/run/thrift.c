@@ -281,7 +281,7 @@ static void look_at_memory(
 	m->log_used = tree.log_count;
 	m->nodes = (uint32_t)tree.nodes;
 	own = (size_t)s->plan->request.memory_mib << 20;
-	share = budget_share(budget_left(most, shared), all->count, all->bytes - m->bytes);
+	share = budget_share(budget_memory_left(most, shared), all->count, all->bytes - m->bytes);
 	own = own < share ? own : share;
 	before = *m;
 	take_memory_step(env, s, budget_memory(m, own), &before, own);

@@ -35,7 +35,7 @@ int namestore_new(struct namestore **ret_store)
 	if (r == 0)
 		r = strtab_new(UINT32_MAX, STRINGS_MAX_BYTES, &s->strings);
 	for (int i = 0; r == 0 && i < 2; i++)
-		r = map_new(64, &s->known[i]);
+		r = map_new(0, &s->known[i]);
 	if (r < 0)
 		return r;
 	*ret_store = MOVE(s);
@@ -113,23 +113,60 @@ static enum name_source source_of(uint16_t source, enum name_source debug_file)
 	return NAME_FROM_NOTHING;
 }
 
+static bool is_same(const struct name_frame *a, const struct name_frame *b)
+{
+	/* Strings are there once. */
+	return a->name == b->name && a->file == b->file && a->line == b->line &&
+		a->inlined == b->inlined && a->source == b->source && a->start == b->start;
+}
+
+static int keep_frames(struct namestore *s, const struct reader_result *answer, uint32_t first,
+	uint32_t count, enum name_source debug_file, struct name_frame *frames)
+{
+	int r = 0;
+
+	for (uint32_t k = 0; r == 0 && k < count; k++) {
+		r = keep_frame(s, answer, &answer->frames[first + k], &frames[k]);
+		frames[k].source = (uint8_t)source_of(answer->frames[first + k].source, debug_file);
+	}
+	return r;
+}
+
+/* last: of the address in front, mostly of the same function. */
+static int keep_entry(struct namestore *s, const struct reader_result *answer, uint32_t i,
+	enum name_source debug_file, struct entry *last, struct entry **ret_entry)
+{
+	uint32_t first = answer->starts[i], n = answer->starts[i + 1] - first;
+	struct name_frame one = {0};
+	struct entry *e;
+	int r = n == 1 ? keep_frames(s, answer, first, 1, debug_file, &one) : 0;
+
+	if (r < 0)
+		return r;
+	if (last && n <= 1 && last->count == n && (n == 0 || is_same(&last->frames[0], &one))) {
+		*ret_entry = last;
+		return 0;
+	}
+	e = arena_alloc(s->arena, sizeof(*e) + n * sizeof(*e->frames));
+	if (!e)
+		return -ENOMEM;
+	e->count = n;
+	if (n == 1)
+		e->frames[0] = one;
+	else
+		r = keep_frames(s, answer, first, n, debug_file, e->frames);
+	*ret_entry = e;
+	return r;
+}
+
 int namestore_add(struct namestore *s, enum names_want want, const uint64_t *addrs, uint32_t count,
 	const struct reader_result *answer, enum name_source debug_file)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t first = answer->starts[i], n = answer->starts[i + 1] - first;
-		struct entry *e;
-		int r = 0;
+	struct entry *e = NULL;
 
-		e = arena_alloc(s->arena, sizeof(*e) + n * sizeof(*e->frames));
-		if (!e)
-			return -ENOMEM;
-		e->count = n;
-		for (uint32_t k = 0; r == 0 && k < n; k++)
-			r = keep_frame(s, answer, &answer->frames[first + k], &e->frames[k]);
-		for (uint32_t k = 0; r == 0 && k < n; k++)
-			e->frames[k].source =
-				(uint8_t)source_of(answer->frames[first + k].source, debug_file);
+	for (uint32_t i = 0; i < count; i++) {
+		int r = keep_entry(s, answer, i, debug_file, e, &e);
+
 		if (r == 0)
 			r = map_set(s->known[want], addrs[i], (uint64_t)(uintptr_t)e);
 		if (r < 0)

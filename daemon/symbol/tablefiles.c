@@ -15,7 +15,7 @@
 #include "daemon/symbol/sigbus.h"
 
 #define SUFFIX    ".rules"
-#define BYTES_MIN 65536u /* below that the reader is as quick as the disk */
+#define BYTES_MIN 8192u /* below that it is hardly more than the page that it takes anyway */
 #define FILES_MAX 8192u
 
 /* In front of the table. */

@@ -168,6 +168,8 @@ static void what_is_not_sampling_leaves_less_for_it(void **state)
 	assert_int_equal(budget_left(100, 30), 70);
 	assert_int_equal(budget_left(100, 80), 50);
 	assert_int_equal(budget_left(100, 1000), 50);
+	assert_int_equal(budget_memory_left(100, 70), 30);
+	assert_int_equal(budget_memory_left(100, 80), 25);
 
 	budget_mean_look(&m, now, cost); /* what was before is not its business */
 	assert_true(m.a_second == 0);
