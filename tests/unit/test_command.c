@@ -60,7 +60,7 @@ static const char *find(const struct stack *s, size_t *len)
 static void arguments_are_found(void **state)
 {
 	char line[COMMAND_BYTES];
-	struct stack s;
+	struct stack s = {0};
 	size_t len = 0;
 	const char *args;
 
@@ -78,7 +78,7 @@ static void arguments_are_found(void **state)
 
 static void what_the_kernel_did_not_make_is_left_alone(void **state)
 {
-	struct stack s;
+	struct stack s = {0};
 	size_t len = 0;
 
 	(void)state;
