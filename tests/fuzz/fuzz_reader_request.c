@@ -94,7 +94,7 @@ static void send_one(int sock)
 	struct reader_request q = {.version = READER_VERSION};
 	uint32_t shape = take(1), count = shape & 7;
 	size_t len = shape & 8 ? take(1) % (sizeof(q) + 1) : sizeof(q);
-	int fds[8];
+	int fds[8] = {0};
 
 	q.op = take(1) % 8;
 	q.flags = shape & 16 ? take(4) : take(1);
