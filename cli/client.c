@@ -169,7 +169,7 @@ static bool say_sentence(const struct buf *text)
 void client_say_problem(const struct buf *problem)
 {
 	if (!say_sentence(problem))
-		fprintf(stderr, "profilectl: it failed, and does not say why\n");
+		fprintf(stderr, "profilectl: there is no profile\n");
 }
 
 /* The daemon's own sentence out of a problem answer. */

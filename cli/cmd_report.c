@@ -17,6 +17,7 @@
 #include "cli/cli.h"
 
 #define SESSION_FD 3 /* of profiled --report */
+#define KERNEL_FD  4
 
 extern char **environ;
 
@@ -129,8 +130,43 @@ static FILE *as_file(FILE *from)
 	return file;
 }
 
-/* None of the three may be one that is still to be put elsewhere. */
-static int put_fds(posix_spawn_file_actions_t *actions, int in, int out, int session)
+/* Somebody else's, as sudo may leave it to us, is let alone. */
+static int open_own_folder(int at, const char *path)
+{
+	struct stat st;
+	int fd;
+
+	(void)mkdirat(at, path, 0700);
+	fd = openat(at, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0 && (fstat(fd, &st) != 0 || st.st_uid != geteuid())) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* Where the kernel's symbols are kept from one report to the next; -1: nowhere. */
+static int open_kernel_file(void)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	AUTO(buf_done) struct buf path = BUF_INIT;
+	AUTO(close_auto) int base = -1, own = -1;
+
+	if (cache && cache[0] == '/')
+		buf_append_str(&path, cache);
+	else if (home && home[0] == '/')
+		buf_printf(&path, "%s/.cache", home);
+	if (path.error || !path.len)
+		return -1;
+	base = open_own_folder(AT_FDCWD, path.data);
+	own = base < 0 ? -1 : open_own_folder(base, "profiled");
+	if (own < 0)
+		return -1;
+	return openat(own, "kernel", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+/* None of them may be one that is still to be put elsewhere. */
+static int put_fds(posix_spawn_file_actions_t *actions, int in, int out, int session, int kernel)
 {
 	int r = posix_spawn_file_actions_adddup2(actions, in, STDIN_FILENO);
 
@@ -138,6 +174,8 @@ static int put_fds(posix_spawn_file_actions_t *actions, int in, int out, int ses
 		r = posix_spawn_file_actions_adddup2(actions, out, STDOUT_FILENO);
 	if (r == 0)
 		r = posix_spawn_file_actions_adddup2(actions, session, SESSION_FD);
+	if (r == 0)
+		r = posix_spawn_file_actions_adddup2(actions, kernel, KERNEL_FD);
 	return r;
 }
 
@@ -145,13 +183,17 @@ static int spawn_profiler(const char *query, int in, int out, int session, pid_t
 {
 	char path[PATH_MAX], name[] = "profiled", option[] = "--report";
 	char *argv[] = {name, option, (char *)(uintptr_t)query, NULL};
+	AUTO(close_auto) int kernel = open_kernel_file(), high = -1;
 	posix_spawn_file_actions_t actions;
 	int r = posix_spawn_file_actions_init(&actions);
 
 	if (r != 0)
 		return r;
 	find_profiler(path);
-	r = put_fds(&actions, in, out, session);
+	if (kernel < 0)
+		kernel = open("/dev/null", O_RDWR | O_CLOEXEC);
+	high = fcntl(kernel, F_DUPFD_CLOEXEC, KERNEL_FD + 1);
+	r = put_fds(&actions, in, out, session, high);
 	if (r == 0)
 		r = posix_spawn(ret_pid, path, &actions, NULL, argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
@@ -184,7 +226,7 @@ static int run_profiler(const char *query, int in, int out, bool as_json)
 		return EXIT_FAILED;
 	}
 	/* posix_spawn() would leave it closed if it had the number already. */
-	session = fcntl(ends[1], F_DUPFD_CLOEXEC, SESSION_FD + 1);
+	session = fcntl(ends[1], F_DUPFD_CLOEXEC, KERNEL_FD + 1);
 	close(ends[1]);
 	r = spawn_profiler(query, in, out, session, &pid);
 	close(session);

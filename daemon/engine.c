@@ -403,6 +403,8 @@ static int run_report(struct engine *e)
 		r = step(broker_new(ENGINE_FD_BROKER, &e->broker), "broker");
 	if (r == 0)
 		r = step(names_new(e->broker, e->config.names_cache_bytes, &e->names), "names");
+	if (r == 0)
+		names_keep_kernel(e->names, ENGINE_FD_KERNEL);
 	setup.broker = e->broker;
 	setup.names = e->names;
 	if (r == 0)

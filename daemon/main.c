@@ -36,6 +36,7 @@
 #define NICE        -5
 #define TOKEN_BYTES ((ENGINE_TOKEN_BYTES - 1) / 2)
 #define REPORT_FD   3
+#define KERNEL_FD   4
 
 /* Of one start. The descriptors up to notify_fd go to the engine and are closed here then. */
 struct start {
@@ -250,20 +251,23 @@ static int prepare(struct start *s, struct buf *message)
 }
 
 /* The recording is on stdin, the profile goes to stdout, and what is to be said of it to the third
- * descriptor. There is no folder, as nothing is kept. */
+ * descriptor. The fourth is of a file that keeps the kernel's symbols, or of /dev/null. There is no
+ * folder. */
 static int prepare_report(struct start *s, struct buf *message)
 {
 	int r = identity_find(&s->config, s->as_root, &s->who, message);
 
 	if (r < 0)
 		return r;
-	s->unix_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, REPORT_FD + 1);
-	s->tcp_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, REPORT_FD + 1);
-	s->notify_fd = fcntl(REPORT_FD, F_DUPFD_CLOEXEC, REPORT_FD + 1);
+	s->unix_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, KERNEL_FD + 1);
+	s->tcp_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, KERNEL_FD + 1);
+	s->notify_fd = fcntl(REPORT_FD, F_DUPFD_CLOEXEC, KERNEL_FD + 1);
 	s->state_dir = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (s->notify_fd < 0 || s->state_dir < 0)
 		return -errno;
+	s->state_lock = fcntl(KERNEL_FD, F_DUPFD_CLOEXEC, KERNEL_FD + 1);
 	close(REPORT_FD);
+	close(KERNEL_FD);
 	return 0;
 }
 

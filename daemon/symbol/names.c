@@ -8,8 +8,10 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "daemon/symbol/jitnames.h"
 #include "daemon/symbol/kallsyms.h"
+#include "daemon/symbol/kernelfile.h"
 #include "daemon/symbol/modnames.h"
 #include "daemon/symbol/namestore.h"
 
@@ -18,6 +20,7 @@
 #define KALLSYMS_BEGIN (128u << 10)
 #define KALLSYMS_MAX   ((size_t)256 << 20)
 #define NOTES_MAX      ((size_t)64 << 10)
+#define MODULES_MAX    ((size_t)4 << 20)
 
 struct names {
 	struct broker *broker;
@@ -27,6 +30,7 @@ struct names {
 	struct kallsyms *kernel; /* NULL: not read yet */
 	uint64_t kernel_read_ns;
 	bool kernel_told;
+	int kernel_fd; /* of the file that keeps its symbols; -1: none */
 };
 
 static int spawn_by_broker(void *arg, int *ret_sock, pid_t *ret_pid)
@@ -48,6 +52,7 @@ int names_new_with_reader(struct broker *b, int (*spawn)(void *arg, int *ret_soc
 	if (!n)
 		return -ENOMEM;
 	n->broker = b;
+	n->kernel_fd = -1;
 	pthread_mutex_init(&n->kernel_lock, NULL);
 	r = modnames_new(b, spawn, arg, cache_max_bytes, &n->modules);
 	if (r == 0)
@@ -69,6 +74,11 @@ void names_free(struct names *n)
 	free(n);
 }
 
+void names_keep_kernel(struct names *n, int fd)
+{
+	n->kernel_fd = fd;
+}
+
 int names_of_module(struct names *n, struct module *m, const uint64_t *vaddrs, uint32_t count,
 	enum names_want want, struct name_answer *ret_answer)
 {
@@ -81,18 +91,49 @@ int names_unwind_table(
 	return modnames_unwind_table(n->modules, m, ret_table, ret_keep);
 }
 
-/* Text of /proc/kallsyms into *ret. */
-static int read_kallsyms(struct broker *b, struct kallsyms **ret)
+static int read_host(struct broker *b, enum broker_host what, size_t max_bytes, struct buf *into)
+{
+	AUTO(close_auto) int fd = -1;
+	int r = broker_open_host(b, what, &fd);
+
+	return r < 0 ? r : io_read_fd(fd, max_bytes, into);
+}
+
+/* False: there is something that cannot be known, so that nothing is as before. */
+static bool kernel_key(struct names *n, struct kernelfile_key *key)
+{
+	AUTO(buf_done) struct buf modules = BUF_INIT;
+	struct kernel_identity id;
+	int r;
+
+	names_kernel_identity(n, &id);
+	r = read_host(n->broker, BROKER_HOST_MODULES, MODULES_MAX, &modules);
+	/* A kernel may be without modules for ever. */
+	if (!id.build_id_bytes || !id.text || (r < 0 && r != -ENOENT))
+		return false;
+	*key = (struct kernelfile_key){
+		.build_id = hash_bytes(id.build_id, id.build_id_bytes, 0),
+		.text = id.text,
+		.modules = hash_bytes(modules.data ? modules.data : "", modules.len, 0),
+	};
+	return true;
+}
+
+/* The kernel's symbols into *ret, by the file that keeps them if there is one. */
+static int read_kallsyms(struct names *n, struct kallsyms **ret)
 {
 	AUTO(buf_done) struct buf text = BUF_INIT;
-	AUTO(close_auto) int fd = -1;
-	int r = broker_open_host(b, BROKER_HOST_KALLSYMS, &fd);
+	struct kernelfile_key key;
+	bool keeps = n->kernel_fd >= 0 && kernel_key(n, &key);
+	int r = keeps ? kernelfile_load(n->kernel_fd, &key, &text) : -ENOENT;
 
-	if (r == 0)
-		r = io_read_fd(fd, KALLSYMS_MAX, &text);
-	if (r < 0)
-		return r;
-	return kallsyms_parse(text.data ? text.data : "", text.len, ret);
+	if (r < 0) {
+		r = read_host(n->broker, BROKER_HOST_KALLSYMS, KALLSYMS_MAX, &text);
+		if (r == 0 && keeps && text.data &&
+			kernelfile_save(n->kernel_fd, &key, text.data, text.len) < 0)
+			log_debug("the kernel's symbols are not kept");
+	}
+	return r < 0 ? r : kallsyms_parse(text.data ? text.data : "", text.len, ret);
 }
 
 /* Whether the kernel shows its addresses to us can change at any moment; its first lines tell. */
@@ -132,7 +173,7 @@ static int refresh_kernel(struct names *n)
 	if (n->kernel && kallsyms_hidden(n->kernel) == hidden &&
 		(hidden || time_mono_ns() - n->kernel_read_ns < KALLSYMS_NS))
 		return 0;
-	r = hidden ? -EACCES : read_kallsyms(n->broker, &fresh);
+	r = hidden ? -EACCES : read_kallsyms(n, &fresh);
 	if (r < 0 && r != -ENOMEM)
 		r = kallsyms_parse("", 0, &fresh);
 	if (r == 0)

@@ -88,6 +88,8 @@ int names_unwind_table(
 int names_of_kernel(
 	struct names *n, const uint64_t *addrs, uint32_t count, struct name_answer *ret_answer);
 bool names_kernel_hidden(struct names *n);
+/* A file, lent, that keeps the kernel's symbols: before the first look-up. */
+void names_keep_kernel(struct names *n, int fd);
 /* Which kernel runs here, and where it begins in memory. What is not known is 0. */
 struct kernel_identity {
 	uint8_t build_id[BUILD_ID_MAX];
