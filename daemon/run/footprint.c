@@ -135,7 +135,8 @@ static size_t memory_of(struct footprint *f, const struct role *r)
 
 static void measure(struct footprint *f, uint64_t now_ns)
 {
-	bool first = f->measured_ns == 0;
+	/* What was long ago says nothing. */
+	bool first = f->measured_ns == 0 || now_ns - f->measured_ns > MEASURED * MEASURE_NS;
 	size_t bytes = 0;
 
 	f->measured_ns = now_ns;
