@@ -102,7 +102,9 @@ static void step(struct budget *b, uint64_t now_ns, unsigned level)
 
 unsigned budget_halvings(const struct budget_ladder *l, unsigned level)
 {
-	return level > l->copies ? level - l->copies : 0;
+	unsigned copies = l->copies ? 1 : 0;
+
+	return level > copies ? level - copies : 0;
 }
 
 /* Nobody knows what smaller copies save: where that may do, it is tried alone. */
