@@ -11,6 +11,7 @@
 #include "daemon/cfi/table.h"
 #include "daemon/reader/answer.h"
 #include "daemon/reader/gopcln.h"
+#include "daemon/reader/unpack.h"
 
 #define ITEMS_MAX      4000000u
 #define BLOB_BYTES_MAX (64u << 20) /* of .debug_frame, rewritten */
@@ -212,8 +213,8 @@ static int list_eh_frame(struct maker *m)
 	return r;
 }
 
-/* The bytes of .debug_frame, unpacked. */
-static struct cfi_view debug_frame(const struct image *img)
+/* The bytes of .debug_frame, unpacked; scratch: where they may then be. */
+static struct cfi_view debug_frame(const struct image *img, struct buf *scratch)
 {
 	static const char *const names[] = {".debug_frame", ".zdebug_frame"};
 	struct cfi_view none = {0};
@@ -226,8 +227,13 @@ static struct cfi_view debug_frame(const struct image *img)
 		if (!scn || sh.sh_type == SHT_NOBITS || !image_section_bytes(img, &sh))
 			continue;
 		if (old || (sh.sh_flags & SHF_COMPRESSED)) {
-			if (!image_dwarf_is_plausible(img) ||
-				(old ? elf_compress_gnu(scn, 0, 0) : elf_compress(scn, 0, 0)) < 0)
+			if (!image_dwarf_is_plausible(img))
+				continue;
+			buf_clear(scratch);
+			if (unpack_section(img, &sh, BLOB_BYTES_MAX / 2 - 64, scratch) == 0)
+				return (struct cfi_view){
+					(const uint8_t *)scratch->data, scratch->len, 0};
+			if ((old ? elf_compress_gnu(scn, 0, 0) : elf_compress(scn, 0, 0)) < 0)
 				continue;
 		}
 		data = elf_getdata(scn, NULL);
@@ -240,12 +246,13 @@ static struct cfi_view debug_frame(const struct image *img)
 /* Entries of .debug_frame are of another form: they are written anew in that of .eh_frame. */
 static int list_debug_frame(struct maker *m)
 {
-	struct cfi_rewrite rw = {.from = debug_frame(m->img)};
+	AUTO(buf_done) struct buf scratch = BUF_INIT;
+	struct cfi_rewrite rw = {.from = debug_frame(m->img, &scratch)};
 	uint64_t at = 0, start, end, to;
 	int r = 0;
 
 	if (rw.from.len == 0 && m->debug_file)
-		rw.from = debug_frame(m->debug_file);
+		rw.from = debug_frame(m->debug_file, &scratch);
 	if (!rw.from.bytes || rw.from.len == 0)
 		return 0;
 	rw.room = rw.from.len * 2 + 64;

@@ -101,6 +101,28 @@ int unpack_init(struct unpacked *u, const struct image *img)
 	return r == -EFBIG ? -EBADMSG : r;
 }
 
+int unpack_section(const struct image *img, const GElf_Shdr *sh, size_t max, struct buf *into)
+{
+	Elf64_Chdr head;
+	char *to;
+	size_t n;
+	int r;
+
+	if (img->ehdr.e_ident[EI_CLASS] != ELFCLASS64 || !zstd_head(img, sh, &head))
+		return -ENOENT;
+	if (head.ch_size > max)
+		return -EBADMSG;
+	r = buf_reserve(into, head.ch_size, &to);
+	if (r < 0)
+		return r;
+	n = ZSTD_decompress(to, head.ch_size, image_section_bytes(img, sh) + sizeof(head),
+		sh->sh_size - sizeof(head));
+	if (ZSTD_isError(n) || n != head.ch_size)
+		return -EBADMSG;
+	into->len = n;
+	return 0;
+}
+
 void unpack_done(struct unpacked *u)
 {
 	if (u->elf)

@@ -15,5 +15,8 @@ struct unpacked {
  * -EBADMSG: damaged, or too big; -ENOMEM. */
 int unpack_init(struct unpacked *u, const struct image *img);
 void unpack_done(struct unpacked *u);
+/* One section into an empty buffer, max bytes at most. -ENOENT: it is not packed so; -EBADMSG,
+ * -ENOMEM. */
+int unpack_section(const struct image *img, const GElf_Shdr *sh, size_t max, struct buf *into);
 
 #endif
