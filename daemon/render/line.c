@@ -8,14 +8,18 @@
 
 void text_number(struct buf *into, uint64_t x)
 {
-	char digits[24];
-	int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)x);
+	char text[26]; /* of 2^64 - 1 */
+	size_t at = sizeof(text);
 
-	for (int i = 0; i < len; i++) {
-		if (i > 0 && (len - i) % 3 == 0)
-			buf_append_char(into, ',');
-		buf_append_char(into, digits[i]);
+	for (unsigned digits = 1;; digits++) {
+		text[--at] = (char)('0' + x % 10);
+		x /= 10;
+		if (x == 0)
+			break;
+		if (digits % 3 == 0)
+			text[--at] = ',';
 	}
+	buf_append(into, text + at, sizeof(text) - at);
 }
 
 /* Says what there is some of; what is none is said only where people look for it. */

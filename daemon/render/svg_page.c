@@ -30,16 +30,27 @@ void svg_share(struct buf *into, uint64_t part, uint64_t whole)
 void svg_time(struct buf *into, uint64_t ns)
 {
 	static const struct {
-		double ns;
-		const char *unit;
-	} units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {1, "ns"}};
-	unsigned u = 0;
-	double v;
+		uint64_t ns;
+		const char *name;
+	} units[] = {{1000000000, " s"}, {1000000, " ms"}, {1000, " µs"}, {1, " ns"}};
+	unsigned u = 0, parts;
+	uint64_t unit, v;
 
-	while (u < 3 && (double)ns < units[u].ns)
+	while (u < 3 && ns < units[u].ns)
 		u++;
-	v = (double)ns / units[u].ns;
-	buf_printf(into, "%.*f %s", u == 3 || v >= 100 ? 0 : v >= 10 ? 1 : 2, v, units[u].unit);
+	unit = units[u].ns;
+	/* Three digits say enough. */
+	parts = u == 3 || ns / unit >= 100 ? 1 : ns / unit >= 10 ? 10 : 100;
+	v = parts == 1 ? ns / unit + (ns % unit >= unit / 2 && unit > 1)
+		       : (ns * parts + unit / 2) / unit;
+	buf_append_u64(into, v / parts);
+	if (parts > 1)
+		buf_append_char(into, '.');
+	if (parts == 100)
+		buf_append_char(into, (char)('0' + v / 10 % 10));
+	if (parts > 1)
+		buf_append_char(into, (char)('0' + v % 10));
+	buf_append_str(into, units[u].name);
 }
 
 static const char *text_of(const struct view *view, uint32_t off)
