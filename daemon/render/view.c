@@ -146,7 +146,7 @@ static int descend(struct build *b, uint32_t label, uint32_t *at)
 	if (*at & CUT)
 		return 0;
 	/* Nothing tells kernel functions apart: together they are one frame. */
-	if (labels_are_hidden(&b->labels, label) && b->made[*at].label == label)
+	if (b->made[*at].label == label && labels_are_hidden(&b->labels, label))
 		return 0;
 	child = find_child(b, *at, label);
 	if (child) {

@@ -6,6 +6,8 @@
 
 #define PROGRESS_BYTES ((size_t)4 << 20)
 
+#define KNOWN 4096u /* a power of two */
+
 struct level {
 	size_t end; /* of the frame, in the line */
 	uint32_t node;
@@ -20,6 +22,9 @@ struct reading {
 	const char *before; /* the stack of the line before */
 	size_t before_len;
 	struct level *levels;
+	struct known_name {
+		uint32_t text, frame; /* text 0: free */
+	} known[KNOWN];               /* of functions of programs, by the offset of their text */
 	uint32_t depth, room;
 	uint64_t total;
 	struct buf *why;
@@ -96,6 +101,7 @@ static enum named_kind kind_of(const char *name, size_t *len)
 static uint32_t frame_of(struct reading *r, const char *name, size_t len)
 {
 	enum named_kind kind = kind_of(name, &len);
+	struct known_name *known;
 	int64_t text;
 
 	if (len == 0)
@@ -103,9 +109,16 @@ static uint32_t frame_of(struct reading *r, const char *name, size_t len)
 	text = calltree_text(r->tree, name, len);
 	if (text < 0)
 		return calltree_frame(r->tree, FRAME_NAMED, NAMED_USER, 0);
-	if (kind == NAMED_USER && name[0] == '[' && name[len - 1] == ']')
-		return calltree_frame(r->tree, FRAME_SPECIAL, 0, (uint64_t)text);
-	return calltree_frame(r->tree, FRAME_NAMED, kind, (uint64_t)text);
+	if (kind != NAMED_USER)
+		return calltree_frame(r->tree, FRAME_NAMED, kind, (uint64_t)text);
+	known = &r->known[text & (KNOWN - 1)];
+	if (known->text != (uint64_t)text) {
+		known->text = (uint32_t)text;
+		known->frame = name[0] == '[' && name[len - 1] == ']'
+			? calltree_frame(r->tree, FRAME_SPECIAL, 0, (uint64_t)text)
+			: calltree_frame(r->tree, FRAME_NAMED, kind, (uint64_t)text);
+	}
+	return known->frame;
 }
 
 /* How many frames are those of the line before. */
@@ -231,13 +244,18 @@ static int read_lines(
 int foldedin_read(const char *text, size_t len, struct calltree *t, uint32_t process,
 	foldedin_progress_fn progress, void *arg, struct foldedin_stats *ret_stats, struct buf *why)
 {
-	struct reading r = {.tree = t, .process = process, .why = why};
-	int e = calltree_top(t, process, &r.top);
+	AUTO(free_auto) struct reading *r = calloc(1, sizeof(*r));
+	int e = r ? 0 : -ENOMEM;
 
 	if (e < 0)
 		return e;
-	e = read_lines(&r, text, len, progress, arg);
-	free(r.levels);
-	*ret_stats = r.stats;
+	r->tree = t;
+	r->process = process;
+	r->why = why;
+	e = calltree_top(t, process, &r->top);
+	if (e == 0)
+		e = read_lines(r, text, len, progress, arg);
+	free(r->levels);
+	*ret_stats = r->stats;
 	return e;
 }
