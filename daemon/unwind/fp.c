@@ -91,8 +91,9 @@ static bool is_placed(struct walk *w)
 	struct range *r = w->exact ? NULL : space_find(w->space, pc);
 	struct module *m = r ? space_module(w->space, r) : NULL;
 
-	return m && range_vaddr(r, pc, &vaddr) && cfi_starts_at(m, vaddr) &&
-		!code_is_after_call(m, vaddr);
+	/* Nearly all are behind a call, which is the cheaper look. */
+	return m && range_vaddr(r, pc, &vaddr) && !code_is_after_call(m, vaddr) &&
+		cfi_starts_at(m, vaddr);
 }
 
 enum step step_without_cfi(struct walk *w)
