@@ -56,9 +56,12 @@ static int addrs(void)
 
 static int bytes(void)
 {
-	size_t size = take(2) % ((size_t)(end - at) + 1);
-	int fd = memfd_of(at, size);
+	size_t size = take(2), left = (size_t)(end - at);
+	int fd;
 
+	if (size > left)
+		size = left;
+	fd = memfd_of(at, size);
 	at += size;
 	return fd;
 }
