@@ -19,8 +19,6 @@
 #define SESSION_FD 3 /* of profiled --report */
 #define KERNEL_FD  4
 
-extern char **environ;
-
 static int64_t size_of(FILE *file)
 {
 	struct stat st;

@@ -112,7 +112,7 @@ static int report(struct work *w, struct req *r)
 		e = import(w->setup, r, &w->session);
 	if (e == 0)
 		api_profile_of(r, name_it, w);
-	if (r->answer.status != 200)
+	if (!w->session || !w->named || r->answer.status != 200)
 		return tell_problem(w->setup, &r->answer);
 	session_note_names(w->session, &w->named->ledger);
 	e = tell_session(w->setup, w->session->head);
