@@ -440,6 +440,24 @@ static void deep_and_wide_trees_are_taken(void **state)
 }
 
 /* Large enough for memory of its own kind. */
+/* Few children are looked at one by one, many are in an index: where it changes none gets lost. */
+static void each_child_is_there_once(void **state)
+{
+	struct calltree *t = tree_of(0, 0, 0);
+	uint32_t process = (uint32_t)calltree_process(t, 1, 1), top, children[40], again;
+
+	assert_int_equal(calltree_top(t, process, &top), 0);
+	assert_int_equal(calltree_top(t, process + 1, &again), -EINVAL);
+	for (uint32_t i = 0; i < 40; i++) {
+		assert_int_equal(calltree_child(t, top, kernel_frame(t, i), &children[i]), 0);
+		for (uint32_t k = 0; k <= i; k++) {
+			assert_int_equal(calltree_child(t, top, kernel_frame(t, k), &again), 0);
+			assert_int_equal(again, children[k]);
+		}
+	}
+	calltree_free(t);
+}
+
 static void large_snapshot_is_whole(void **state)
 {
 	enum { MANY = 300000 };
@@ -567,6 +585,7 @@ int main(void)
 		cmocka_unit_test(snapshot_does_not_change),
 		cmocka_unit_test(module_handles_are_given_back),
 		cmocka_unit_test(deep_and_wide_trees_are_taken),
+		cmocka_unit_test(each_child_is_there_once),
 		cmocka_unit_test(large_snapshot_is_whole),
 		cmocka_unit_test(too_many_processes_share_one),
 		cmocka_unit_test(too_many_threads_share_one),
