@@ -475,9 +475,11 @@ static void elf_by_path_is_opened_and_nothing_else(void **state)
 	assert_int_equal(broker_open_elf(broker, 0, path, &bad), -ENOEXEC);
 }
 
+/* Another process may have had that number and left its map behind. */
 static void name_perfmap(char out[64], pid_t pid)
 {
 	snprintf(out, 64, "/tmp/perf-%d.map", pid);
+	unlink(out);
 }
 
 static void perfmap_is_opened(void **state)
