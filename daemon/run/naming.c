@@ -241,6 +241,8 @@ static int put_names(struct work *w)
 	struct profile *p = w->p;
 	uint32_t at = 0;
 
+	free(p->name_starts);
+	free(p->name_frames);
 	p->name_starts = calloc((size_t)p->frame_count + 1, sizeof(*p->name_starts));
 	p->name_frames = calloc((size_t)w->found_count + 1, sizeof(*p->name_frames));
 	if (!p->name_starts || !p->name_frames)
