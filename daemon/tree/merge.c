@@ -38,16 +38,16 @@ static int64_t pair_up(struct calltree *t, struct merging *m,
 	int r = map_new(64, &by_comm);
 
 	for (uint32_t i = 0; r == 0 && i < m->processes; i++) {
-		const struct profile_process *p = &t->tables.processes[i];
+		const struct profile_process p = t->tables.processes[i]; /* they may move */
 
 		m->ended[i] = i;
-		if (p->pid == -1 || i >= t->place_count || !t->places[i].node || !is_over(arg, i))
+		if (p.pid == -1 || i >= t->place_count || !t->places[i].node || !is_over(arg, i))
 			continue;
-		if (map_get(by_comm, p->comm, &known)) {
+		if (map_get(by_comm, p.comm, &known)) {
 			into = (int64_t)known;
 		} else {
-			into = tables_ended(&t->tables, p->comm);
-			r = into < 0 ? (int)into : map_set(by_comm, p->comm, (uint64_t)into);
+			into = tables_ended(&t->tables, p.comm);
+			r = into < 0 ? (int)into : map_set(by_comm, p.comm, (uint64_t)into);
 		}
 		m->ended[i] = (uint32_t)into;
 		merged++;

@@ -218,6 +218,55 @@ static void what_is_over_is_one_and_nothing_is_lost(void **state)
 	end(m);
 }
 
+static bool all_are_over(void *arg, uint32_t process)
+{
+	return true;
+}
+
+/* More of them than the table of processes had room for before. */
+static void many_names_make_many_processes(void **state)
+{
+	struct calltree_options o = {.event_count = 1};
+	struct calltree *t;
+	struct profile *p;
+	uint64_t samples = 0;
+
+	assert_int_equal(calltree_new(&o, &t), 0);
+	for (unsigned i = 0; i < 200; i++) {
+		uint32_t frame = calltree_frame(t, FRAME_KERNEL, 0, 1);
+		int64_t process = calltree_process(t, 1000 + (pid_t)i, 1);
+		char comm[16];
+
+		snprintf(comm, sizeof(comm), "program-%u", i % 100);
+		calltree_process_comm(t, (uint32_t)process, comm);
+		assert_int_equal(
+			calltree_add(t, (uint32_t)process,
+				(uint32_t)calltree_thread(t, 1000 + (pid_t)i, (uint32_t)process),
+				&frame, 1, 0, 10, 1 + i, 0),
+			0);
+	}
+	assert_int_equal(calltree_merge(t, all_are_over, NULL), 200);
+	assert_int_equal(calltree_snapshot(t, true, &p), 0);
+	assert_int_equal(profile_check(p), 0);
+	for (uint32_t i = 0; i < p->node_count; i++) {
+		const struct profile_node *n = &p->nodes[i];
+		char name[32];
+
+		if (p->self_samples[i] == 0)
+			continue;
+		assert_int_equal(p->self_samples[i], 2);
+		snprintf(name, sizeof(name), "program-%u (ended)", (unsigned)(samples / 2));
+		assert_string_equal(
+			profile_text(
+				p, p->processes[p->frames[p->nodes[n->parent].frame].addr].comm),
+			name);
+		samples += 2;
+	}
+	assert_int_equal(samples, 200);
+	profile_unref(p);
+	calltree_free(t);
+}
+
 static void a_tree_of_nobody_is_left_alone(void **state)
 {
 	struct calltree_options o = {.event_count = 1};
@@ -255,6 +304,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_over_is_one_and_nothing_is_lost),
+		cmocka_unit_test(many_names_make_many_processes),
 		cmocka_unit_test(a_tree_of_nobody_is_left_alone),
 		cmocka_unit_test(no_memory_leaves_all_as_it_was),
 	};
