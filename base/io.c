@@ -252,12 +252,14 @@ ssize_t io_recv_fds(int sock, void *data, size_t len, int *ret_fds, size_t *fd_c
 		return -errno;
 
 	came = unpack_fds(&msg, ret_fds, room);
-	if (came > room || (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
+	if (n == 0 || came > room || (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
 		for (size_t i = 0; i < came && i < room; i++) {
 			close(ret_fds[i]);
 			ret_fds[i] = -1;
 		}
-		return -EMSGSIZE;
+		if (n > 0)
+			return -EMSGSIZE;
+		came = 0;
 	}
 	if (fd_count_in_out)
 		*fd_count_in_out = came;

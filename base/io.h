@@ -23,7 +23,9 @@ int io_write_atomic(const char *path, const void *data, size_t len, mode_t mode)
 /* One message with descriptors over a Unix socket. Returns the bytes, or a negative errno; 0 at the
  * end. io_recv_fds sets O_CLOEXEC; *fd_count_in_out is the room, then the count (NULL: no room).
  * -EMSGSIZE: bytes or descriptors did not fit; then all descriptors that came are closed, and -1 is
- * in their places. */
+ * in their places. So are those of a message without bytes, which nobody sends: it reads as the
+ * end.
+ */
 ssize_t io_send_fds(int sock, const void *data, size_t len, const int *fds, size_t fd_count);
 ssize_t io_recv_fds(int sock, void *data, size_t len, int *ret_fds, size_t *fd_count_in_out);
 

@@ -302,6 +302,12 @@ static void message_that_does_not_fit_leaves_no_descriptor_open(void **state)
 	assert_int_equal(io_send_fds(p.a, "12345", 5, zeros, 2), 5);
 	count = 2;
 	assert_int_equal(io_recv_fds(p.b, text, sizeof(text), got, &count), -EMSGSIZE);
+	/* Descriptors without a byte. */
+	assert_int_equal(io_send_fds(p.a, "", 0, zeros, 2), 0);
+	count = 2;
+	assert_int_equal(io_recv_fds(p.b, text, sizeof(text), got, &count), 0);
+	assert_int_equal(count, 0);
+	assert_true(got[0] == -1 && got[1] == -1);
 	assert_int_equal(lowest_free_fd(), free_before);
 
 	close(p.b);
