@@ -182,7 +182,7 @@ void budget_mean_look(struct budget_mean *m, uint64_t now_ns, uint64_t cost_ns)
 /* Merging again is worth it when a good part of the nodes came after the last time. */
 static bool merge_may_help(const struct budget_memory *m)
 {
-	return m->nodes > 1024 && m->nodes / 4 * 3 > m->merged_nodes;
+	return m->nodes >= BUDGET_NODES_MIN && m->nodes / 4 * 3 > m->merged_nodes;
 }
 
 enum budget_memory_step budget_memory(struct budget_memory *m, size_t allowance_bytes)
@@ -198,7 +198,7 @@ enum budget_memory_step budget_memory(struct budget_memory *m, size_t allowance_
 		m->log_entries = m->log_used / 2;
 		if (m->log_entries < BUDGET_LOG_MIN)
 			m->log_entries = BUDGET_LOG_MIN;
-	} else if (m->bytes > high && m->nodes < m->max_nodes) {
+	} else if (m->bytes > high && m->nodes >= BUDGET_NODES_MIN && m->nodes < m->max_nodes) {
 		step = BUDGET_MEMORY_NODES;
 		m->max_nodes = m->nodes;
 	} else if (m->bytes < low && m->looks >= BUDGET_LOOKS && m->max_nodes < m->nodes_wanted) {

@@ -86,6 +86,9 @@ struct budget_memory {
 };
 #define BUDGET_LOG_MIN   4096u  /* entries */
 #define BUDGET_LOG_SHORT 65536u /* is left until the processes are merged */
+/* A tree of fewer nodes is left alone, as it has less than a MiB: what is too much is elsewhere
+ * then, as in the rings. */
+#define BUDGET_NODES_MIN 16384u
 /* One step at most. */
 enum budget_memory_step budget_memory(struct budget_memory *m, size_t allowance_bytes);
 

@@ -285,8 +285,8 @@ static void look_at_memory(
 	own = own < share ? own : share;
 	before = *m;
 	take_memory_step(env, s, budget_memory(m, own), &before, own);
-	if (m->bytes > own && m->log_used <= BUDGET_LOG_MIN && m->nodes >= m->max_nodes &&
-		!s->full) {
+	if (m->bytes > own && m->log_used <= BUDGET_LOG_MIN &&
+		(m->nodes >= m->max_nodes || m->nodes < BUDGET_NODES_MIN) && !s->full) {
 		s->full = true;
 		say_memory(why, m->bytes, own);
 		tell(env, s, "there is nothing left to make smaller", why);

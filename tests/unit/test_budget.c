@@ -300,7 +300,7 @@ static struct budget_memory memory_of(size_t bytes, uint32_t log_used, uint32_t 
 
 static void the_log_goes_first_then_the_tree_stops(void **state)
 {
-	struct budget_memory m = memory_of(80, 1000000, 5000);
+	struct budget_memory m = memory_of(80, 1000000, 50000);
 
 	assert_int_equal(budget_memory(&m, 100), BUDGET_MEMORY_STAYS);
 	m.bytes = 95;
@@ -310,7 +310,7 @@ static void the_log_goes_first_then_the_tree_stops(void **state)
 	/* A short one stays until the tree has no more to give by itself. */
 	m.log_used = BUDGET_LOG_SHORT;
 	assert_int_equal(budget_memory(&m, 100), BUDGET_MEMORY_MERGE);
-	m.nodes = m.merged_nodes = 3000;
+	m.nodes = m.merged_nodes = 30000;
 	assert_int_equal(budget_memory(&m, 100), BUDGET_MEMORY_LOG);
 	assert_int_equal(m.log_entries, BUDGET_LOG_SHORT / 2);
 	m.log_used = 5000;
@@ -318,21 +318,33 @@ static void the_log_goes_first_then_the_tree_stops(void **state)
 	assert_int_equal(m.log_entries, BUDGET_LOG_MIN);
 	m.log_used = BUDGET_LOG_MIN;
 	assert_int_equal(budget_memory(&m, 100), BUDGET_MEMORY_NODES);
-	assert_int_equal(m.max_nodes, 3000);
+	assert_int_equal(m.max_nodes, 30000);
 	/* Nothing is left to take. */
 	assert_int_equal(budget_memory(&m, 100), BUDGET_MEMORY_STAYS);
 	m.max_nodes = m.nodes_wanted;
-	m.nodes = 4100; /* many since the last time */
+	m.nodes = 41000; /* many since the last time */
+	assert_int_equal(budget_memory(&m, 100), BUDGET_MEMORY_MERGE);
+}
+
+/* Nothing is won by it, and samples would be dropped. */
+static void small_tree_is_left_alone(void **state)
+{
+	struct budget_memory m = memory_of(200, BUDGET_LOG_MIN, BUDGET_NODES_MIN - 1);
+
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(budget_memory(&m, 100), BUDGET_MEMORY_STAYS);
+	assert_int_equal(m.max_nodes, 1 << 20);
+	m.nodes++;
 	assert_int_equal(budget_memory(&m, 100), BUDGET_MEMORY_MERGE);
 }
 
 static void memory_comes_back_slowly(void **state)
 {
-	struct budget_memory m = memory_of(40, 4096, 5000);
+	struct budget_memory m = memory_of(40, 4096, 50000);
 	unsigned looks = 0;
 
 	m.log_entries = 4096;
-	m.max_nodes = 5000;
+	m.max_nodes = 50000;
 	while (budget_memory(&m, 100) == BUDGET_MEMORY_STAYS)
 		looks++;
 	assert_in_range(looks, 5, 20);
@@ -368,6 +380,7 @@ int main(void)
 		cmocka_unit_test(a_clock_that_stands_still_does_no_harm),
 		cmocka_unit_test(each_has_its_part_or_what_others_leave),
 		cmocka_unit_test(the_log_goes_first_then_the_tree_stops),
+		cmocka_unit_test(small_tree_is_left_alone),
 		cmocka_unit_test(memory_comes_back_slowly),
 	};
 
