@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/parse.h"
 
 #define STATUS_MAX  ((size_t)64 << 10)
 #define MAPS_MAX    ((size_t)64 << 20)
@@ -154,10 +155,7 @@ bool hotspot_find_library(const char *maps, const char **ret_line, const char **
 		path = memchr(line, '/', (size_t)(end - line));
 		if (!path || !memmem(line, (size_t)(path - line), "xp ", 3))
 			continue;
-		len = (size_t)(end - path);
-		if (len > strlen(" (deleted)") &&
-			memcmp(end - strlen(" (deleted)"), " (deleted)", strlen(" (deleted)")) == 0)
-			len -= strlen(" (deleted)");
+		len = path_undeleted_len(path, (size_t)(end - path));
 		if (len < strlen(name) ||
 			memcmp(path + len - strlen(name), name, strlen(name)) != 0)
 			continue;

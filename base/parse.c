@@ -298,3 +298,14 @@ bool text_is_utf8(const char *text, size_t len)
 	}
 	return true;
 }
+
+size_t path_undeleted_len(const char *path, size_t len)
+{
+	static const char mark[] = " (deleted)";
+	size_t mark_len = sizeof(mark) - 1;
+
+	/* Never to nothing: " (deleted)" alone is a name. */
+	if (len > mark_len && memcmp(path + len - mark_len, mark, mark_len) == 0)
+		return len - mark_len;
+	return len;
+}

@@ -29,4 +29,8 @@ size_t utf8_char(const char *text, size_t len, uint32_t *ret_code);
 /* C0, DEL and C1: what a terminal might obey. */
 bool text_is_control(uint32_t code);
 
+/* The length of a path of the kernel without a trailing " (deleted)", never 0 for that. Only the
+ * caller can know whether it is the kernel's mark or part of a living file's name. */
+size_t path_undeleted_len(const char *path, size_t len);
+
 #endif

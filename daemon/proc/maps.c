@@ -5,10 +5,10 @@
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 
+#include "base/parse.h"
+
 /* PATH_MAX with " (deleted)" behind it, and some. A longer one is no path of this kernel. */
 #define PATH_BYTES 8192
-
-static const char deleted_mark[] = " (deleted)";
 
 struct cursor {
 	const char *at, *end;
@@ -132,10 +132,5 @@ int maps_parse(const char *text, size_t len, maps_fn fn, void *arg, size_t *ret_
 
 size_t maps_undeleted_len(const char *path)
 {
-	size_t len = strlen(path), mark = sizeof(deleted_mark) - 1;
-
-	/* Never to nothing: " (deleted)" alone is a name. */
-	if (len > mark && memcmp(path + len - mark, deleted_mark, mark) == 0)
-		return len - mark;
-	return len;
+	return path_undeleted_len(path, strlen(path));
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/parse.h"
 #include "daemon/render/pprof.h"
 
 /* Field numbers. */
@@ -33,13 +34,12 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_FILE = 4 };
 /* Names a file that somebody looks for: the kernel's mark for deleted ones is none of its name. */
 static uint32_t file_id(struct pprof *w, const char *path)
 {
-	static const char mark[] = " (deleted)";
-	size_t len = strlen(path), tail = sizeof(mark) - 1;
+	size_t len = strlen(path), kept = path_undeleted_len(path, len);
 	char *copy;
 
-	if (len <= tail || strcmp(path + len - tail, mark) != 0)
+	if (kept == len)
 		return pprof_string(w, path);
-	copy = arena_strdup(w->arena, path, len - tail);
+	copy = arena_strdup(w->arena, path, kept);
 	if (!copy)
 		w->plain.error = -ENOMEM;
 	return copy ? pprof_string(w, copy) : 0;
