@@ -63,7 +63,8 @@ static unsigned next_field(struct reading *r, uint64_t *ret_value, struct readin
 	return (unsigned)(key >> 3);
 }
 
-static void read_label(struct reading r, uint64_t out[4])
+/* A message of numbers alone, by field. */
+static void read_numbers(struct reading r, uint64_t out[16])
 {
 	struct reading bytes;
 	uint64_t value;
@@ -85,7 +86,7 @@ static void read_sample(struct reading r)
 	uint64_t value;
 
 	while ((field = next_field(&r, &value, &bytes))) {
-		uint64_t label[4] = {0};
+		uint64_t label[16] = {0};
 
 		while (field == 1 && bytes.at < bytes.end)
 			s->locations[s->depth++] = get_number(&bytes);
@@ -93,7 +94,7 @@ static void read_sample(struct reading r)
 			s->values[s->value_count++] = get_number(&bytes);
 		if (field != 3)
 			continue;
-		read_label(bytes, label);
+		read_numbers(bytes, label);
 		label_keys[seen.sample_count][*labels] = label[1];
 		label_values[seen.sample_count][*labels][0] = label[2];
 		label_values[seen.sample_count][(*labels)++][1] = label[3];
@@ -109,29 +110,19 @@ static void read_location(struct reading r)
 	unsigned field;
 
 	while ((field = next_field(&r, &value, &bytes))) {
-		uint64_t line[4] = {0};
+		uint64_t line[16] = {0};
 
 		id = field == 1 ? value : id;
 		l.mapping = field == 2 ? value : l.mapping;
 		l.address = field == 3 ? value : l.address;
 		if (field != 4)
 			continue;
-		read_label(bytes, line);
+		read_numbers(bytes, line);
 		l.functions[l.depth] = line[1];
 		l.lines[l.depth++] = line[2];
 	}
 	assert_in_range(id, 1, MANY - 1);
 	seen.locations[id] = l;
-}
-
-static void read_numbers(struct reading r, uint64_t out[16])
-{
-	struct reading bytes;
-	uint64_t value;
-	unsigned field;
-
-	while ((field = next_field(&r, &value, &bytes)))
-		out[field] = value;
 }
 
 static void read_code(unsigned field, struct reading bytes)
