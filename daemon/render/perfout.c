@@ -226,10 +226,9 @@ static bool is_asked(const struct perfout *d, const struct log_entry *e, uint32_
 {
 	const struct view_query *q = &d->view->query;
 
-	return (q->all_events || e->event == (unsigned)q->event) && e->t_ns >= q->from_ns &&
-		(!q->to_ns || e->t_ns < q->to_ns) &&
-		(!q->pid || d->profile->processes[process].pid == q->pid) &&
-		(!q->tid || d->profile->threads[e->thread].tid == q->tid);
+	return (q->all_events || e->event == (unsigned)q->event) &&
+		view_query_covers(q, d->profile, e) &&
+		view_query_wants_process(q, d->profile, process);
 }
 
 static int put_entry(struct perfout *d, struct buf *into, const struct log_entry *e)

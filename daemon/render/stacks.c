@@ -10,21 +10,13 @@ bool stacks_wants_event(const struct stacks *s, uint32_t event)
 
 static bool wants_node(const struct stacks *s, uint32_t node)
 {
-	pid_t pid = s->view->query.pid;
-	uint32_t process = s->process_of[node];
-
-	return !pid ||
-		(process != PROFILE_NO_PROCESS && s->view->profile->processes[process].pid == pid);
+	return view_query_wants_process(&s->view->query, s->view->profile, s->process_of[node]);
 }
 
 static bool wants_entry(const struct stacks *s, const struct log_entry *e)
 {
-	const struct view_query *q = &s->view->query;
-
-	return stacks_wants_event(s, e->event) && e->t_ns >= q->from_ns &&
-		(!q->to_ns || e->t_ns < q->to_ns) &&
-		(!q->tid || s->view->profile->threads[e->thread].tid == q->tid) &&
-		wants_node(s, e->node);
+	return stacks_wants_event(s, e->event) &&
+		view_query_covers(&s->view->query, s->view->profile, e) && wants_node(s, e->node);
 }
 
 static void take_log(struct stacks *s)

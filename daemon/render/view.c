@@ -46,6 +46,18 @@ bool view_query_needs_log(const struct view_query *q)
 	return q->from_ns || q->to_ns || q->tid || q->by_thread;
 }
 
+bool view_query_covers(
+	const struct view_query *q, const struct profile *p, const struct log_entry *e)
+{
+	return e->t_ns >= q->from_ns && (!q->to_ns || e->t_ns < q->to_ns) &&
+		(!q->tid || p->threads[e->thread].tid == q->tid);
+}
+
+bool view_query_wants_process(const struct view_query *q, const struct profile *p, uint32_t process)
+{
+	return !q->pid || (process != PROFILE_NO_PROCESS && p->processes[process].pid == q->pid);
+}
+
 /* All that growing the tree took, and arranging it does not. */
 static void grown(struct build *b)
 {
@@ -276,19 +288,13 @@ static int book(struct build *b, uint32_t node)
 
 static bool wanted_node(const struct build *b, uint32_t node)
 {
-	uint32_t process = b->process_of[node];
-
-	return !b->q->pid ||
-		(process != PROFILE_NO_PROCESS && b->p->processes[process].pid == b->q->pid);
+	return view_query_wants_process(b->q, b->p, b->process_of[node]);
 }
 
 static bool wanted_entry(const struct build *b, const struct log_entry *e)
 {
-	const struct view_query *q = b->q;
-
-	return e->event == (unsigned)q->event && e->t_ns >= q->from_ns &&
-		(!q->to_ns || e->t_ns < q->to_ns) &&
-		(!q->tid || b->p->threads[e->thread].tid == q->tid) && wanted_node(b, e->node);
+	return e->event == (unsigned)b->q->event && view_query_covers(b->q, b->p, e) &&
+		wanted_node(b, e->node);
 }
 
 static bool has_weight(const struct build *b, uint32_t node)

@@ -25,6 +25,12 @@ struct view_query {
 };
 /* True when it cannot be answered without the log. */
 bool view_query_needs_log(const struct view_query *q);
+/* Whether a log entry of p is of the asked time and thread. */
+bool view_query_covers(
+	const struct view_query *q, const struct profile *p, const struct log_entry *e);
+/* Whether a process is asked for; PROFILE_NO_PROCESS: only where none is named. */
+bool view_query_wants_process(
+	const struct view_query *q, const struct profile *p, uint32_t process);
 
 enum view_kind {
 	VIEW_ROOT,
