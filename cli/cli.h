@@ -69,11 +69,12 @@ const char *format_of_file(const char *file);
 int save_profile(
 	struct cli *cli, uint64_t id, const char *format, const char *query, const char *file);
 
-/* A file that is whole when it has its name. */
+/* A file that is whole when it has its name; what is no regular file is written in place. */
 struct output {
 	FILE *out;
 	const char *file; /* NULL: stdout */
-	struct buf part;
+	bool in_place;
+	struct buf part; /* what is written */
 };
 /* NULL or "-": stdout. False, and said so: it cannot be written; to be closed all the same. */
 bool output_open(struct output *o, const char *file);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -100,13 +101,22 @@ const char *format_of_file(const char *file)
 	return "svg";
 }
 
+/* A device, a pipe or a link, as /dev/stdout: renaming over it would put a file in its place. */
+static bool is_written_in_place(const char *file)
+{
+	struct stat st;
+
+	return lstat(file, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
 bool output_open(struct output *o, const char *file)
 {
 	*o = (struct output){.out = stdout};
 	if (!file || strcmp(file, "-") == 0)
 		return true;
 	o->file = file;
-	buf_printf(&o->part, "%s.part", file);
+	o->in_place = is_written_in_place(file);
+	buf_printf(&o->part, "%s%s", file, o->in_place ? "" : ".part");
 	o->out = o->part.error ? NULL : fopen(o->part.data, "we");
 	if (!o->out)
 		fprintf(stderr, "profilectl: cannot write %s: %s\n", o->part.data, strerror(errno));
@@ -122,11 +132,11 @@ int output_close(struct output *o, int e)
 		fprintf(stderr, "profilectl: cannot write %s: %s\n", o->part.data, strerror(errno));
 		e = EXIT_FAILED;
 	}
-	if (e == EXIT_OK && rename(o->part.data, o->file) != 0) {
+	if (e == EXIT_OK && !o->in_place && rename(o->part.data, o->file) != 0) {
 		fprintf(stderr, "profilectl: cannot write %s: %s\n", o->file, strerror(errno));
 		e = EXIT_FAILED;
 	}
-	if (o->out && e != EXIT_OK)
+	if (o->out && e != EXIT_OK && !o->in_place)
 		unlink(o->part.data);
 	buf_done(&o->part);
 	return e;
