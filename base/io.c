@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 
@@ -180,6 +181,13 @@ union fds_control {
 	char bytes[CMSG_SPACE(IO_FDS_MAX * sizeof(int))];
 	struct cmsghdr align;
 };
+
+int io_close_others(int keep_fd)
+{
+	if (keep_fd > 3 && close_range(3, (unsigned)keep_fd - 1, 0) != 0)
+		return -errno;
+	return close_range((unsigned)keep_fd + 1, ~0u, 0) != 0 ? -errno : 0;
+}
 
 ssize_t io_send_fds(int sock, const void *data, size_t len, const int *fds, size_t fd_count)
 {

@@ -19,6 +19,9 @@ int io_write_all(int fd, const void *data, size_t len);
  * sees the old bytes or the new. mode is exact: the umask does not apply. */
 int io_write_atomic(const char *path, const void *data, size_t len, mode_t mode);
 
+/* Closes all but keep_fd (3 or above) and the standard ones. 0 or a negative errno. */
+int io_close_others(int keep_fd);
+
 #define IO_FDS_MAX 8
 /* One message with descriptors over a Unix socket. Returns the bytes, or a negative errno; 0 at the
  * end. io_recv_fds sets O_CLOEXEC; *fd_count_in_out is the room, then the count (NULL: no room).

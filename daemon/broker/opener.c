@@ -36,6 +36,10 @@ _Noreturn static void serve(int sock, pid_t parent)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);
+	/* Held by a file system that does not answer it outlives the broker, and must not keep the
+	 * broker's locks then: the next daemon could not start. */
+	if (io_close_others(sock) < 0)
+		_exit(1);
 	while (io_recv_fds(sock, &q, sizeof(q), NULL, NULL) == sizeof(q)) {
 		int fd = -1, status = open_one(&q, &fd);
 		ssize_t n = io_send_fds(sock, &status, sizeof(status), &fd, status == 0 ? 1 : 0);

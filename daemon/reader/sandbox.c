@@ -13,6 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/io.h"
+
 /* Files are mapped as a whole, and cost page cache rather than memory: two of image.c's largest. */
 #define FILE_MAPPINGS_BYTES (33ull << 30)
 #define FDS_MAX             16
@@ -109,16 +111,9 @@ static int filter_system_calls(void)
 }
 #endif
 
-static int close_others(int keep_fd)
-{
-	if (keep_fd > 3 && close_range(3, (unsigned)keep_fd - 1, 0) != 0)
-		return -errno;
-	return close_range((unsigned)keep_fd + 1, ~0u, 0) != 0 ? -errno : 0;
-}
-
 int sandbox_enter(const struct sandbox_limits *limits, int keep_fd)
 {
-	int r = close_others(keep_fd);
+	int r = io_close_others(keep_fd);
 
 	/* Set, libdw's helpers would ask a server on the network for debug files. */
 	unsetenv("DEBUGINFOD_URLS");
