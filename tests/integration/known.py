@@ -40,6 +40,30 @@ def cpu_seconds(pid, children=False):
     return sum(int(x) for x in stat[11 : 15 if children else 13]) / os.sysconf("SC_CLK_TCK")
 
 
+class UsedTime:
+    """CPU time during a session: a request takes time as well, so that it is known from at_least to at_most seconds.
+    mark() before the start is asked for, after it, before the stop, and after it. measure: seconds so far."""
+
+    def __init__(self, measure):
+        self.measure, self.marks = measure, []
+        self.mark()
+
+    def mark(self):
+        self.marks.append(self.measure())
+
+    def agrees(self, seconds, tolerance):
+        return self.at_least() * (1 - tolerance) <= seconds <= self.at_most() * (1 + tolerance)
+
+    def at_least(self):
+        return self.marks[2] - self.marks[1]
+
+    def at_most(self):
+        return self.marks[3] - self.marks[0]
+
+    def __repr__(self):
+        return "%.3f to %.3f s" % (self.at_least(), self.at_most())
+
+
 def cpu_ns(pid, tid=None):
     """The same, of one thread, and finer."""
     with open(f"/proc/{pid}/task/{tid or pid}/schedstat") as f:
