@@ -81,6 +81,7 @@ static struct MHD_Response *stream_response(struct req *r)
 	if (!s)
 		return NULL;
 	s->http = r->http;
+	atomic_fetch_add(&r->http->streams, 1);
 	s->conn = r->conn;
 	s->render = MOVE(a->stream);
 	s->piece = a->body;
