@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "daemon/http/answer.h"
+#include "daemon/http/page.h"
 
 #define GROUPS_MAX 65536 /* NGROUPS_MAX of the kernel */
 
@@ -129,9 +130,16 @@ bool auth_take_query_token(struct req *r, const char *token, unsigned port)
 
 void auth_refuse(struct req *r)
 {
+	const char *accepted;
+
 	answer_header(r, "WWW-Authenticate", "Bearer realm=\"profiled\"");
+	/* Of a browser's address bar, which no script's request is like. */
+	if (r->method == METHOD_GET && r->raw && strcmp(r->uri.path, "/") == 0 &&
+		req_header(r, "Accept", &accepted) == 1 && strstr(accepted, "text/html")) {
+		page_login(r);
+		return;
+	}
 	problem(r, 401,
 		"This needs the token. Open the address with ?token=... that the daemon printed at "
-		"its "
-		"start, or send the header Authorization: Bearer TOKEN.");
+		"its start, or send the header Authorization: Bearer TOKEN.");
 }

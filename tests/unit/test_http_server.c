@@ -812,6 +812,58 @@ static void safety_headers_are_on_every_answer(void **state)
 	}
 }
 
+static void page_is_packed_for_those_who_take_it(void **state)
+{
+	static const struct {
+		const char *header;
+		bool packed;
+	} cases[] = {
+		{"Accept-Encoding: gzip\r\n", true},
+		{"Accept-Encoding: br;q=1, GZIP;q=0.5\r\n", true},
+		{"Accept-Encoding: gzip;q=0\r\n", false},
+		{"Accept-Encoding: gzip;q=0.000, br\r\n", false},
+		{"Accept-Encoding: gzipped, deflate\r\n", false},
+		{"Accept-Encoding: \r\n", false},
+		{"Accept-Encoding: gzip\r\nAccept-Encoding: br\r\n", false},
+		{"", false},
+	};
+	AUTO(reply_done) struct reply plain = ask(LOCAL, "GET /app.js", "", NULL);
+	char plain_tag[40];
+
+	snprintf(plain_tag, sizeof(plain_tag), "%s", header_of(&plain, "ETag"));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		AUTO(reply_done) struct reply r = ask(LOCAL, "GET /app.js", cases[i].header, NULL);
+		bool packed = header_of(&r, "Content-Encoding") != NULL;
+
+		assert_int_equal(r.status, 200);
+		assert_int_equal(packed, cases[i].packed);
+		assert_int_equal(memcmp(r.body, "\x1f\x8b", 2) == 0, packed);
+		assert_int_equal(r.body_len < plain.body_len, packed);
+		assert_int_equal(strcmp(header_of(&r, "ETag"), plain_tag) != 0, packed);
+		assert_string_equal(header_of(&r, "Vary"), "Accept-Encoding");
+	}
+}
+
+static void browser_without_a_token_gets_a_form(void **state)
+{
+	static const char *const lines[] = {"GET /", "GET /?token=1234"};
+	AUTO(reply_done)
+	struct reply other = ask(TCP, "GET /v1/status", "Accept: text/html\r\n", NULL);
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		AUTO(reply_done)
+		struct reply r = ask(TCP, lines[i], "Accept: text/html,*/*;q=0.8\r\n", NULL);
+
+		assert_int_equal(r.status, 401);
+		assert_string_equal(header_of(&r, "Content-Type"), "text/html; charset=utf-8");
+		assert_non_null(header_of(&r, "WWW-Authenticate"));
+		assert_non_null(strstr(r.body, "name=\"token\""));
+		assert_null(strstr(r.body, TOKEN));
+	}
+	assert_int_equal(other.status, 401);
+	assert_string_equal(header_of(&other, "Content-Type"), "application/problem+json");
+}
+
 static void page_is_kept_by_its_tag(void **state)
 {
 	static const char *const paths[][2] = {{"/", "text/html; charset=utf-8"},
@@ -1218,6 +1270,8 @@ int main(void)
 		T(pipelined_requests_are_answered_in_order),
 		T(http_1_0_is_answered_and_closed),
 		T(safety_headers_are_on_every_answer),
+		T(page_is_packed_for_those_who_take_it),
+		T(browser_without_a_token_gets_a_form),
 		T(page_is_kept_by_its_tag),
 		T(session_is_started_by_a_pid_alone),
 		T(body_type_matters_where_a_page_may_be_behind),

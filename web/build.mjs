@@ -1,0 +1,106 @@
+// Builds the page out of src/ into dist/, which is committed: what make puts into the daemon.
+//
+//   node build.mjs           writes dist/
+//   node build.mjs --check   builds in a scratch folder instead, compares, and runs the unit tests
+//
+// The same sources give the same bytes with any version of Node, as the versions in package-lock.json do the work.
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { build } from 'esbuild';
+
+const top = fileURLToPath(new URL('.', import.meta.url));
+const dist = join(top, 'dist');
+
+// What a browser loads for the page, all together.
+const PAGE = ['index.html', 'app.js', 'app.css'];
+const PAGE_BYTES = 110_000;
+const PAGE_GZIP_BYTES = 45_000;
+const COPIED = ['index.html', 'login.html', 'favicon.svg'];
+
+const options = {
+	absWorkingDir: top,
+	bundle: true,
+	format: 'iife',
+	target: ['es2022', 'chrome109', 'firefox115', 'safari16'],
+	charset: 'utf8',
+	legalComments: 'none',
+	logLevel: 'warning',
+};
+
+async function bundle(out) {
+	await build({
+		...options,
+		entryPoints: { app: 'src/main.tsx' },
+		minify: true,
+		outdir: out,
+	});
+	await build({ ...options, entryPoints: { app: 'src/style/main.css' }, minify: true, outdir: out });
+	for (const name of COPIED)
+		copyFileSync(join(top, 'src', name), join(out, name));
+}
+
+function weigh(out) {
+	const files = PAGE.map((name) => readFileSync(join(out, name)));
+	const plain = files.reduce((sum, file) => sum + file.length, 0);
+	const packed = files.reduce((sum, file) => sum + gzipSync(file, { level: 9 }).length, 0);
+	const text = `the page has ${plain} bytes, ${packed} gzipped, of ${PAGE_BYTES} and ${PAGE_GZIP_BYTES}`;
+
+	if (plain > PAGE_BYTES || packed > PAGE_GZIP_BYTES)
+		throw new Error(`${text}: make it smaller`);
+	console.log(`web: ${text}`);
+}
+
+function compare(out) {
+	for (const name of new Set([...readdirSync(out), ...readdirSync(dist)])) {
+		const [built, committed] = [join(out, name), join(dist, name)];
+
+		if (!existsSync(built) || !existsSync(committed) || !readFileSync(built).equals(readFileSync(committed)))
+			throw new Error(`web/dist/${name} is not what web/src makes: run make web-dist and commit it`);
+	}
+}
+
+// Unit tests are of pure code, which needs no browser.
+async function test(scratch) {
+	const names = readdirSync(join(top, 'test')).filter((name) => name.endsWith('.test.ts'));
+
+	await build({
+		...options,
+		entryPoints: names.map((name) => join(top, 'test', name)),
+		format: 'esm',
+		platform: 'node',
+		target: 'node18',
+		outdir: scratch,
+		outExtension: { '.js': '.mjs' },
+	});
+	execFileSync(process.execPath, ['--test', ...names.map((name) => join(scratch, name.replace(/ts$/, 'mjs')))],
+		{ stdio: 'inherit' });
+}
+
+async function main() {
+	const check = process.argv.includes('--check');
+	const scratch = mkdtempSync(join(tmpdir(), 'web.'));
+	const out = check ? join(scratch, 'dist') : dist;
+
+	try {
+		execFileSync(join(top, 'node_modules/.bin/tsc'), ['--project', top], { stdio: 'inherit' });
+		mkdirSync(out, { recursive: true });
+		await bundle(out);
+		weigh(out);
+		if (check) {
+			compare(out);
+			await test(join(scratch, 'test'));
+		}
+	} finally {
+		rmSync(scratch, { recursive: true });
+	}
+}
+
+main().catch((error) => {
+	// What a child has said needs no trace of ours behind it.
+	console.error(`web: ${error.message}`);
+	process.exitCode = 1;
+});
