@@ -24,13 +24,30 @@ struct symbol {
 	bool global;
 };
 
+/* What is looked up in, of one piece: the head, count addresses, as many offsets of names, names.
+ * Addresses ascend, each is there once, and what has none's name ends the function before it. */
+struct packed {
+	uint64_t count, names_bytes;
+	uint64_t text; /* address of "_text" */
+	uint64_t hidden;
+};
+
 struct kallsyms {
 	atomic_uint refs;
-	struct symbol *symbols; /* ascending by addr, each address once */
+	const struct packed *packed;
+	const uint64_t *addrs;
+	const uint32_t *names_at; /* 0: no function */
+	const char *names;
+	size_t bytes;
+	kallsyms_done_fn done;
+};
+
+/* While the text is read. */
+struct parser {
+	struct symbol *symbols;
 	size_t count, room;
 	struct buf names;
-	uint64_t text; /* address of "_text" */
-	bool hidden;
+	uint64_t text;
 };
 
 struct kallsyms *kallsyms_ref(struct kallsyms *k)
@@ -44,29 +61,24 @@ void kallsyms_unref(struct kallsyms *k)
 	/* The release of each holder pairs with the acquire of the last one, who frees. */
 	if (!k || atomic_fetch_sub_explicit(&k->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	free(k->symbols);
-	buf_done(&k->names);
+	k->done((void *)(uintptr_t)k->packed, k->bytes);
 	free(k);
 }
 
 bool kallsyms_hidden(const struct kallsyms *k)
 {
-	return k->hidden;
+	return k->packed->hidden;
 }
 
 uint64_t kallsyms_text(const struct kallsyms *k)
 {
-	return k->text;
+	return k->packed->text;
 }
 
-size_t kallsyms_count(const struct kallsyms *k)
+const void *kallsyms_packed(const struct kallsyms *k, size_t *ret_bytes)
 {
-	return k->count;
-}
-
-size_t kallsyms_bytes(const struct kallsyms *k)
-{
-	return sizeof(*k) + k->room * sizeof(*k->symbols) + k->names.cap;
+	*ret_bytes = k->bytes;
+	return k->packed;
 }
 
 static bool has_text(const char *name, size_t len, const char *first, const char *last)
@@ -91,7 +103,7 @@ static bool is_mark(const char *name, size_t len)
 	return has_text(name, len, "__", "_text_start") || has_text(name, len, "__", "_text_end");
 }
 
-static int add(struct kallsyms *k, const struct symbol *s)
+static int add(struct parser *k, const struct symbol *s)
 {
 	if (k->count == k->room) {
 		size_t room = k->room ? k->room * 2 : 4096;
@@ -108,7 +120,7 @@ static int add(struct kallsyms *k, const struct symbol *s)
 	return 0;
 }
 
-static int keep_name(struct kallsyms *k, const char *name, size_t len, uint32_t *ret)
+static int keep_name(struct parser *k, const char *name, size_t len, uint32_t *ret)
 {
 	*ret = (uint32_t)k->names.len;
 	buf_append(&k->names, name, len);
@@ -117,7 +129,7 @@ static int keep_name(struct kallsyms *k, const char *name, size_t len, uint32_t 
 }
 
 /* "ffffffffc0a01000 t name\t[module]". Lines of another form are passed over. */
-static int parse_line(struct kallsyms *k, const char *line, size_t len)
+static int parse_line(struct parser *k, const char *line, size_t len)
 {
 	const char *end = line + len, *at = memchr(line, ' ', len), *name, *tab;
 	struct symbol s = {0};
@@ -161,7 +173,7 @@ static int by_addr(const void *a, const void *b)
 
 /* Of two names for one place: a function's over a mark's, a global one's over a local one's, the
  * one with fewer underscores before it, then the one that the kernel lists first. */
-static bool better(const struct kallsyms *k, const struct symbol *a, const struct symbol *b)
+static bool better(const struct parser *k, const struct symbol *a, const struct symbol *b)
 {
 	const char *an = k->names.data + a->name, *bn = k->names.data + b->name;
 	size_t au, bu;
@@ -175,7 +187,7 @@ static bool better(const struct kallsyms *k, const struct symbol *a, const struc
 	return au != bu ? au < bu : a->name < b->name;
 }
 
-static bool is_ascending(const struct kallsyms *k)
+static bool is_ascending(const struct parser *k)
 {
 	for (size_t i = 1; i < k->count; i++)
 		if (k->symbols[i - 1].addr > k->symbols[i].addr)
@@ -183,7 +195,7 @@ static bool is_ascending(const struct kallsyms *k)
 	return true;
 }
 
-static void keep_one_for_each_address(struct kallsyms *k)
+static void keep_one_for_each_address(struct parser *k)
 {
 	size_t kept = 0;
 
@@ -200,36 +212,9 @@ static void keep_one_for_each_address(struct kallsyms *k)
 	k->count = kept;
 }
 
-int kallsyms_parse(const char *text, size_t len, struct kallsyms **ret_syms)
-{
-	AUTO(kallsyms_unref_auto) struct kallsyms *k = calloc(1, sizeof(*k));
-	const char *end = text + len;
-	int r;
-
-	if (!k)
-		return -ENOMEM;
-	atomic_init(&k->refs, 1);
-	r = buf_append_char(&k->names, 0); /* so that 0 is nobody's name */
-	while (r >= 0 && text < end) {
-		const char *stop = memchr(text, '\n', (size_t)(end - text));
-		if (!stop)
-			break; /* half a line */
-		r = parse_line(k, text, (size_t)(stop - text));
-		text = stop + 1;
-	}
-	if (r < 0)
-		return r;
-	k->hidden = true;
-	for (size_t i = 0; k->hidden && i < k->count; i++)
-		k->hidden = k->symbols[i].addr == 0;
-	keep_one_for_each_address(k);
-	*ret_syms = MOVE(k);
-	return 0;
-}
-
 /* Where the function at index i ends at the latest: at the next symbol, unless that belongs to
  * others, far away. */
-static uint64_t end_of(const struct kallsyms *k, size_t i)
+static uint64_t end_of(const struct parser *k, size_t i)
 {
 	const struct symbol *s = &k->symbols[i];
 	const struct symbol *next = i + 1 < k->count ? s + 1 : NULL;
@@ -246,21 +231,151 @@ static uint64_t end_of(const struct kallsyms *k, size_t i)
 	return own < end ? own : end;
 }
 
+/* The entries that say what the symbols do: as many as there are symbols, or twice that. */
+static size_t pack_entries(const struct parser *k, uint64_t *addrs, uint32_t *names_at)
+{
+	uint64_t end = 0; /* of the function before */
+	bool open = false;
+	size_t n = 0;
+
+	for (size_t i = 0; i < k->count; i++) {
+		const struct symbol *s = &k->symbols[i];
+
+		if (open && end < s->addr) {
+			addrs[n] = end;
+			names_at[n++] = 0;
+			open = false;
+		}
+		if (s->name || open) {
+			addrs[n] = s->addr;
+			names_at[n++] = s->name;
+		}
+		open = s->name != 0;
+		end = end_of(k, i);
+	}
+	if (open && end < UINT64_MAX) {
+		addrs[n] = end;
+		names_at[n++] = 0;
+	}
+	return n;
+}
+
+static bool is_hidden(const struct parser *k)
+{
+	for (size_t i = 0; i < k->count; i++)
+		if (k->symbols[i].addr)
+			return false;
+	return true;
+}
+
+static int pack(const struct parser *k, struct buf *into)
+{
+	AUTO(free_auto) uint64_t *addrs = calloc(2 * k->count + 1, sizeof(*addrs));
+	AUTO(free_auto) uint32_t *names_at = calloc(2 * k->count + 1, sizeof(*names_at));
+	struct packed head = {.names_bytes = k->names.len, .text = k->text, .hidden = is_hidden(k)};
+
+	if (!addrs || !names_at)
+		return -ENOMEM;
+	head.count = pack_entries(k, addrs, names_at);
+	buf_append(into, &head, sizeof(head));
+	buf_append(into, addrs, head.count * sizeof(*addrs));
+	buf_append(into, names_at, head.count * sizeof(*names_at));
+	return buf_append(into, k->names.data, k->names.len);
+}
+
+static int parse(struct parser *k, const char *text, size_t len)
+{
+	const char *end = text + len;
+	int r = buf_append_char(&k->names, 0); /* so that 0 is nobody's name */
+
+	while (r >= 0 && text < end) {
+		const char *stop = memchr(text, '\n', (size_t)(end - text));
+
+		if (!stop)
+			break; /* half a line */
+		r = parse_line(k, text, (size_t)(stop - text));
+		text = stop + 1;
+	}
+	return r;
+}
+
+static void free_packed(void *packed, size_t bytes)
+{
+	free(packed);
+}
+
+int kallsyms_parse(const char *text, size_t len, struct kallsyms **ret_syms)
+{
+	AUTO(buf_done) struct buf packed = BUF_INIT;
+	struct parser k = {0};
+	size_t bytes;
+	int r = parse(&k, text, len);
+
+	if (r >= 0) {
+		keep_one_for_each_address(&k);
+		r = pack(&k, &packed);
+	}
+	free(k.symbols);
+	buf_done(&k.names);
+	if (r < 0)
+		return r;
+	bytes = packed.len;
+	return kallsyms_open_take(buf_take(&packed), bytes, free_packed, ret_syms);
+}
+
+/* Whether the sizes are those of the bytes. What addresses and names are is for whoever made them.
+ */
+static int check_packed(const struct packed *p, size_t bytes)
+{
+	if (bytes < sizeof(*p) || p->count > 2 * (uint64_t)SYMBOLS_MAX || p->names_bytes == 0 ||
+		p->names_bytes > UINT32_MAX ||
+		bytes !=
+			sizeof(*p) + p->count * (sizeof(uint64_t) + sizeof(uint32_t)) +
+				p->names_bytes)
+		return -EBADMSG;
+	return ((const char *)p)[bytes - 1] ? -EBADMSG : 0;
+}
+
+int kallsyms_open_take(
+	void *packed, size_t bytes, kallsyms_done_fn done, struct kallsyms **ret_syms)
+{
+	struct kallsyms *k = packed ? calloc(1, sizeof(*k)) : NULL;
+	int r = k ? check_packed(packed, bytes) : -ENOMEM;
+
+	if (r < 0) {
+		free(k);
+		done(packed, bytes);
+		return r;
+	}
+	atomic_init(&k->refs, 1);
+	k->packed = packed;
+	k->bytes = bytes;
+	k->done = done;
+	k->addrs = (const uint64_t *)(k->packed + 1);
+	k->names_at = (const uint32_t *)(k->addrs + k->packed->count);
+	k->names = (const char *)(k->names_at + k->packed->count);
+	*ret_syms = k;
+	return 0;
+}
+
 const char *kallsyms_find(const struct kallsyms *k, uint64_t addr, uint64_t *ret_start)
 {
-	size_t lo = 0, hi = k->count;
+	size_t lo = 0, hi = k->packed->count;
+	const char *name;
 
-	if (k->hidden)
+	if (k->packed->hidden)
 		return NULL;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
-		if (k->symbols[mid].addr <= addr)
+
+		if (k->addrs[mid] <= addr)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	if (lo == 0 || !k->symbols[lo - 1].name || addr >= end_of(k, lo - 1))
+	if (lo == 0 || k->names_at[lo - 1] >= k->packed->names_bytes)
 		return NULL;
-	*ret_start = k->symbols[lo - 1].addr;
-	return k->names.data + k->symbols[lo - 1].name;
+	name = k->names + k->names_at[lo - 1];
+	*ret_start = k->addrs[lo - 1];
+	return *name ? name : NULL;
 }

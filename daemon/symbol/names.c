@@ -125,14 +125,14 @@ static int read_kallsyms(struct names *n, struct kallsyms **ret)
 	AUTO(buf_done) struct buf text = BUF_INIT;
 	struct kernelfile_key key;
 	bool keeps = n->kernel_fd >= 0 && kernel_key(n, &key);
-	int r = keeps ? kernelfile_load(n->kernel_fd, &key, &text) : -ENOENT;
+	int r;
 
-	if (r < 0) {
-		r = read_host(n->broker, BROKER_HOST_KALLSYMS, KALLSYMS_MAX, &text);
-		if (r == 0 && keeps && text.data &&
-			kernelfile_save(n->kernel_fd, &key, text.data, text.len) < 0)
-			log_debug("the kernel's symbols are not kept");
-	}
+	if (keeps && kernelfile_load(n->kernel_fd, &key, ret) == 0)
+		return 0;
+	r = read_host(n->broker, BROKER_HOST_KALLSYMS, KALLSYMS_MAX, &text);
+	if (r == 0 && keeps && text.data &&
+		kernelfile_save(n->kernel_fd, &key, text.data, text.len) < 0)
+		log_debug("the kernel's symbols are not kept");
 	return r < 0 ? r : kallsyms_parse(text.data ? text.data : "", text.len, ret);
 }
 
@@ -312,10 +312,14 @@ int names_jit_recorded(
 
 void names_get_stats(struct names *n, struct names_stats *ret_stats)
 {
+	size_t kernel_bytes = 0;
+
 	memset(ret_stats, 0, sizeof(*ret_stats));
 	modnames_get_stats(n->modules, ret_stats);
 	jitnames_get_stats(n->jit, ret_stats);
 	pthread_mutex_lock(&n->kernel_lock);
-	ret_stats->cache_bytes += n->kernel ? kallsyms_bytes(n->kernel) : 0;
+	if (n->kernel)
+		(void)kallsyms_packed(n->kernel, &kernel_bytes);
+	ret_stats->cache_bytes += kernel_bytes;
 	pthread_mutex_unlock(&n->kernel_lock);
 }
