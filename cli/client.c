@@ -184,17 +184,33 @@ static void say_problem(long status, const struct buf *text)
 			"its runtime folder in the file \"token\"\n");
 }
 
+static int refused_socket(const struct client *c)
+{
+	fprintf(stderr,
+		"profilectl: the socket %s is not for this user: be root or a member of its group, "
+		"or "
+		"start a profiled of your own\n",
+		c->socket);
+	return EXIT_REFUSED;
+}
+
 static int explain(struct client *c, CURLcode code, const struct sink *k)
 {
+	long error = 0;
+
+	curl_easy_getinfo(c->curl, CURLINFO_OS_ERRNO, &error);
 	if (k->write_failed) {
 		fprintf(stderr, "profilectl: cannot write: %s\n", strerror(errno));
 		return EXIT_FAILED;
 	}
+	if (code == CURLE_COULDNT_CONNECT && c->socket && (error == EACCES || error == EPERM))
+		return refused_socket(c);
 	if (code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST) {
 		fprintf(stderr,
-			"profilectl: no daemon answers at %s: is profiled running? (--socket or "
-			"--url says "
-			"where else to look)\n",
+			"profilectl: no daemon answers at %s: is profiled running? Start it "
+			"(systemctl "
+			"start profiled, or profiled), or say by --socket or --url where else to "
+			"look\n",
 			client_place(c));
 		return EXIT_NO_DAEMON;
 	}
@@ -231,6 +247,35 @@ static int run(struct client *c, struct sink *k)
 		return EXIT_OK;
 	say_problem(status, &k->text);
 	return status == 401 || status == 403 ? EXIT_REFUSED : EXIT_FAILED;
+}
+
+/* Without a word: 0 when it answers, whatever. */
+static int ask_quietly(struct client *c, const char *method, const char *path)
+{
+	AUTO(buf_done) struct buf url = BUF_INIT, body = {.max_bytes = 1 << 20};
+	struct sink k = {.body = &body, .text = {.max_bytes = 1 << 20}};
+	CURLcode code;
+	long error = 0;
+
+	if (buf_printf(&url, "%s%s", c->url, path) < 0)
+		return -ENOMEM;
+	prepare(c, url.data, method, &k);
+	code = curl_easy_perform(c->curl);
+	curl_easy_getinfo(c->curl, CURLINFO_OS_ERRNO, &error);
+	buf_done(&k.text);
+	if (code == CURLE_OK)
+		return 0;
+	return error > 0 ? -(int)error : -ENOTCONN;
+}
+
+int client_probe(struct client *c)
+{
+	return ask_quietly(c, "GET", "/healthz");
+}
+
+void client_forget(struct client *c, const char *path)
+{
+	(void)ask_quietly(c, "DELETE", path);
 }
 
 static int perform(

@@ -10,7 +10,15 @@
 #include "base/cleanup.h"
 
 /* Exit codes of profilectl. */
-enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NO_DAEMON = 3, EXIT_REFUSED = 4 };
+enum {
+	EXIT_OK = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+	EXIT_NO_DAEMON = 3,
+	EXIT_REFUSED = 4,
+	EXIT_NOT_RUNNABLE = 126, /* a command to run, as shells have it */
+	EXIT_NOT_FOUND = 127
+};
 
 /* Where the daemon is; NULL: the environment (PROFILED_SOCKET, PROFILED_URL, PROFILED_TOKEN), then
  * the usual sockets. */
@@ -28,6 +36,10 @@ const char *client_runtime_dir(const struct client *c);
 const char *client_place(const struct client *c); /* for messages */
 /* By an option or the environment, rather than found in one of the usual places. */
 bool client_was_named(const struct client *c);
+/* Without a word: 0 when a daemon answers there, else -errno of why it cannot be reached. */
+int client_probe(struct client *c);
+/* A DELETE without a word, whatever comes of it. */
+void client_forget(struct client *c, const char *path);
 /* The sentence of a problem in JSON, on stderr. */
 void client_say_problem(const struct buf *problem);
 

@@ -1,57 +1,38 @@
 /* dump: a profile in one of the daemon's formats. */
-#include <errno.h>
+#include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 
-enum {
-	OPT_EVENT = 256,
-	OPT_FROM,
-	OPT_TO,
-	OPT_LAST,
-	OPT_THREAD,
-	OPT_PID,
-	OPT_BY,
-	OPT_LINES,
-	OPT_INLINE,
-	OPT_FOLD_TEMPLATES,
-	OPT_MIN,
-	OPT_ICICLE,
-	OPT_COLOR
-};
-
-const struct option view_options[VIEW_OPTIONS] = {
-	{"format", required_argument, NULL, 'f'},
-	{"output", required_argument, NULL, 'o'},
-	{"event", required_argument, NULL, OPT_EVENT},
-	{"from", required_argument, NULL, OPT_FROM},
-	{"to", required_argument, NULL, OPT_TO},
-	{"last", required_argument, NULL, OPT_LAST},
-	{"thread", required_argument, NULL, OPT_THREAD},
-	{"pid", required_argument, NULL, OPT_PID},
-	{"by", required_argument, NULL, OPT_BY},
-	{"lines", no_argument, NULL, OPT_LINES},
-	{"inline", no_argument, NULL, OPT_INLINE},
-	{"fold-templates", no_argument, NULL, OPT_FOLD_TEMPLATES},
-	{"min", required_argument, NULL, OPT_MIN},
-	{"icicle", no_argument, NULL, OPT_ICICLE},
-	{"color", required_argument, NULL, OPT_COLOR},
-	{NULL, 0, NULL, 0},
+const struct opt view_options[] = {
+	{"format", 'f', "FORMAT", "how it is written; else the end of the file's name says",
+		WORDS_FORMAT},
+	{"output", 'o', "FILE", "where to; - is standard output", WORDS_FILE},
+	{"event", 'e', "NAME", "one event of several", WORDS_EVENT},
+	{"from", OPT_FROM, "TIME", "seconds since the start, or a time of RFC 3339", WORDS_NONE},
+	{"to", OPT_TO, "TIME", "the same; this moment itself is left out", WORDS_NONE},
+	{"last", OPT_LAST, "SECONDS", "the last ones", WORDS_NONE},
+	{"thread", OPT_THREAD, "TID", "one thread", WORDS_NONE},
+	{"pid", OPT_VIEW_PID, "PID", "one process", WORDS_PID},
+	{"by", OPT_BY, "process|thread", "a level per process, per thread", WORDS_NONE},
+	{"lines", OPT_LINES, NULL, "frames split by source line", WORDS_NONE},
+	{"inline", OPT_INLINE, NULL, "inlined functions as frames of their own", WORDS_NONE},
+	{"fold-templates", OPT_FOLD_TEMPLATES, NULL, "template arguments read <...>", WORDS_NONE},
+	{"min", OPT_MIN, "PERCENT", "leaves out what is smaller", WORDS_NONE},
+	{"icicle", OPT_ICICLE, NULL, "the root of the picture at the top", WORDS_NONE},
+	{"color", OPT_COLOR, "kind|module|name", "what the colours stand for", WORDS_NONE},
+	{NULL, 0, NULL, NULL, WORDS_NONE},
 };
 
 static const char *query_key(int option)
 {
 	switch (option) {
-	case OPT_EVENT: return "event";
+	case 'e': return "event";
 	case OPT_FROM: return "from";
 	case OPT_TO: return "to";
 	case OPT_LAST: return "last";
 	case OPT_THREAD: return "thread";
-	case OPT_PID: return "pid";
+	case OPT_VIEW_PID: return "pid";
 	case OPT_BY: return "by";
 	case OPT_LINES: return "lines";
 	case OPT_INLINE: return "inline";
@@ -83,63 +64,13 @@ bool view_option(struct cli *cli, struct view_request *v, int option, const char
 	return true;
 }
 
-const char *format_of_file(const char *file)
+int unknown_format(const char *name)
 {
-	const char *dot = file ? strrchr(file, '.') : NULL;
+	AUTO(buf_done) struct buf names = BUF_INIT;
 
-	if (dot && strcmp(dot, ".json") == 0)
-		return "json";
-	if (dot && (strcmp(dot, ".folded") == 0 || strcmp(dot, ".collapsed") == 0))
-		return "folded";
-	if (dot && strcmp(dot, ".data") == 0)
-		return "perfdata";
-	/* Profiles of pprof are named x.pb.gz. */
-	if (dot && strcmp(dot, ".gz") == 0 && dot - file > 3 && memcmp(dot - 3, ".pb", 3) == 0)
-		return "pprof";
-	if (dot && (strcmp(dot, ".txt") == 0 || strcmp(dot, ".text") == 0))
-		return "text";
-	return "svg";
-}
-
-/* A device, a pipe or a link, as /dev/stdout: renaming over it would put a file in its place. */
-static bool is_written_in_place(const char *file)
-{
-	struct stat st;
-
-	return lstat(file, &st) == 0 && !S_ISREG(st.st_mode);
-}
-
-bool output_open(struct output *o, const char *file)
-{
-	*o = (struct output){.out = stdout};
-	if (!file || strcmp(file, "-") == 0)
-		return true;
-	o->file = file;
-	o->in_place = is_written_in_place(file);
-	buf_printf(&o->part, "%s%s", file, o->in_place ? "" : ".part");
-	o->out = o->part.error ? NULL : fopen(o->part.data, "we");
-	if (!o->out)
-		fprintf(stderr, "profilectl: cannot write %s: %s\n", o->part.data, strerror(errno));
-	return o->out != NULL;
-}
-
-/* A file of that name is whole, always. */
-int output_close(struct output *o, int e)
-{
-	if (!o->file)
-		return e;
-	if (o->out && fclose(o->out) != 0 && e == EXIT_OK) {
-		fprintf(stderr, "profilectl: cannot write %s: %s\n", o->part.data, strerror(errno));
-		e = EXIT_FAILED;
-	}
-	if (e == EXIT_OK && !o->in_place && rename(o->part.data, o->file) != 0) {
-		fprintf(stderr, "profilectl: cannot write %s: %s\n", o->file, strerror(errno));
-		e = EXIT_FAILED;
-	}
-	if (o->out && e != EXIT_OK && !o->in_place)
-		unlink(o->part.data);
-	buf_done(&o->part);
-	return e;
+	for (const struct format *f = formats; f->name; f++)
+		buf_printf(&names, "%s%s", f == formats ? "" : ", ", f->name);
+	return usage_error("there is no format \"%s\": it is one of %s", name, names.data);
 }
 
 int save_profile(
@@ -162,11 +93,11 @@ int cmd_dump(struct cli *cli, int argc, char **argv)
 	uint64_t id;
 	int option;
 
-	while ((option = getopt_long(argc, argv, VIEW_SHORT, view_options, NULL)) != -1)
+	while ((option = next_option(cli, argc, argv)) != -1)
 		if (!view_option(cli, &v, option, optarg))
 			return EXIT_USAGE;
 	if (optind != argc - 1)
-		return usage_error("dump takes one session id");
+		return usage_error("dump takes one session id: profilectl list shows them");
 	id = parse_id(argv[optind]);
 	if (!id || v.query.error)
 		return EXIT_USAGE;

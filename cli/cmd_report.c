@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <limits.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 
 #include "base/io.h"
 #include "cli/cli.h"
+#include "cli/profiler.h"
 
 #define SESSION_FD 3 /* of profiled --report */
 #define KERNEL_FD  4
@@ -87,24 +89,6 @@ static int report_by_daemon(
 }
 
 /* ---- by itself ---- */
-
-/* Beside this program, as in a build folder, or where it is installed. */
-static void find_profiler(char path[PATH_MAX])
-{
-	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - sizeof("profiled"));
-	char *slash = NULL;
-
-	if (n > 0) {
-		path[n] = 0;
-		slash = strrchr(path, '/');
-	}
-	if (slash) {
-		strcpy(slash + 1, "profiled");
-		if (access(path, X_OK) == 0)
-			return;
-	}
-	snprintf(path, PATH_MAX, "%s/profiled", PFL_SBINDIR);
-}
 
 /* A recording can be read anywhere: a pipe goes into a file first. */
 static FILE *as_file(FILE *from)
@@ -187,7 +171,7 @@ static int spawn_profiler(const char *query, int in, int out, int session, pid_t
 
 	if (r != 0)
 		return r;
-	find_profiler(path);
+	profiler_path(path);
 	if (kernel < 0)
 		kernel = open("/dev/null", O_RDWR | O_CLOEXEC);
 	high = fcntl(kernel, F_DUPFD_CLOEXEC, KERNEL_FD + 1);
@@ -282,17 +266,18 @@ static int report_alone(struct cli *cli, const struct view_request *v, const cha
 
 /* ---- the command ---- */
 
-enum { OPT_KEEP = 'k' };
+const struct opt report_options[] = {
+	{"keep", 'k', NULL, "as a session of the daemon, which stays there", WORDS_NONE},
+	{NULL, 0, NULL, NULL, WORDS_NONE},
+};
 
 static int take_options(
 	struct cli *cli, struct view_request *v, int argc, char **argv, bool *ret_keep)
 {
-	struct option options[VIEW_OPTIONS + 1] = {{"keep", no_argument, NULL, OPT_KEEP}};
 	int option;
 
-	memcpy(options + 1, view_options, sizeof(view_options));
-	while ((option = getopt_long(argc, argv, VIEW_SHORT "k", options, NULL)) != -1) {
-		if (option == OPT_KEEP)
+	while ((option = next_option(cli, argc, argv)) != -1) {
+		if (option == 'k')
 			*ret_keep = true;
 		else if (!view_option(cli, v, option, optarg))
 			return EXIT_USAGE;

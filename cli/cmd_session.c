@@ -1,33 +1,36 @@
 /* start, stop, delete, list, show. */
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
 
+static int take_request(struct cli *cli, cJSON *request, int argc, char **argv)
+{
+	bool bad = false;
+	int option;
+
+	while ((option = next_option(cli, argc, argv)) != -1)
+		if (!request_option(request, option, optarg, &bad) || bad)
+			return EXIT_USAGE;
+	if (optind != argc)
+		return usage_error("\"%s\" belongs to no option; profilectl help start shows them",
+			argv[optind]);
+	return request_complete(request) ? EXIT_OK : EXIT_USAGE;
+}
+
 int cmd_start(struct cli *cli, int argc, char **argv)
 {
-	struct option list[REQUEST_OPTIONS + 1];
 	cJSON *request = cJSON_CreateObject(), *session;
 	AUTO(buf_done) struct buf body = BUF_INIT;
-	AUTO(free_auto) char *json = NULL;
-	bool bad = false;
-	int option, e;
+	int e = take_request(cli, request, argc, argv);
+	char text[256];
+	uint64_t id;
 
-	memcpy(list, request_options, sizeof(request_options));
-	memset(&list[REQUEST_OPTIONS], 0, sizeof(struct option));
-	while ((option = getopt_long(argc, argv, REQUEST_SHORT, list, NULL)) != -1)
-		if (!request_option(request, option, optarg, &bad) || bad)
-			break;
-	if (option != -1 || optind != argc || !request_complete(request)) {
-		if (option == -1 && optind != argc)
-			usage_error("\"%s\" belongs to no option", argv[optind]);
-		cJSON_Delete(request);
-		return EXIT_USAGE;
-	}
-	json = cJSON_PrintUnformatted(request);
+	if (e == EXIT_OK)
+		e = request_start(cli, request, &body, &id);
 	cJSON_Delete(request);
-	e = client_call(cli->client, "POST", "/v1/sessions", json, &body);
 	if (e != EXIT_OK)
 		return e;
 	if (cli->json) {
@@ -37,7 +40,8 @@ int cmd_start(struct cli *cli, int argc, char **argv)
 	session = parse_answer(&body);
 	if (!session)
 		return EXIT_FAILED;
-	printf("session %.0f: %s\n", get_number(session, "id"), get_text(session, "target_text"));
+	printf("session %llu: %s\n", (unsigned long long)id,
+		for_terminal(get_text(session, "target_text"), text, sizeof(text)));
 	cJSON_Delete(session);
 	return EXIT_OK;
 }

@@ -1,4 +1,5 @@
 /* top: the functions of a session by their own share, and with what they call. */
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +13,10 @@ struct row {
 	int open; /* frames of it on the path at hand: counts recursion once */
 };
 
-static const struct option options[] = {
-	{"lines", required_argument, NULL, 'n'},
-	{"event", required_argument, NULL, 'e'},
-	{NULL, 0, NULL, 0},
+const struct opt top_options[] = {
+	{"lines", 'n', "N", "how many functions", WORDS_NONE},
+	{"event", 'e', "NAME", "one event of several", WORDS_EVENT},
+	{NULL, 0, NULL, NULL, WORDS_NONE},
 };
 
 static int by_self(const void *a, const void *b)
@@ -171,7 +172,7 @@ int cmd_top(struct cli *cli, int argc, char **argv)
 	uint64_t lines = 20, id;
 	int option, e;
 
-	while ((option = getopt_long(argc, argv, "n:e:", options, NULL)) != -1) {
+	while ((option = next_option(cli, argc, argv)) != -1) {
 		if (option == 'n' && parse_u64(optarg, 100000, &lines) < 0)
 			return usage_error("\"%s\" is no number of lines", optarg);
 		if (option == 'e')

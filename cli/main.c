@@ -1,60 +1,68 @@
+/* profilectl: what stands before the command, and help. */
 #include <errno.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/words.h"
 #include "config.h"
-
-struct command {
-	const char *name, *arguments, *what;
-	command_fn fn;
-};
-
-static const struct command commands[] = {
-	{"record", "TARGET [--seconds N] [-o FILE]", "profile for a while and save the flame graph",
-		cmd_record},
-	{"start", "TARGET [options]", "start a session and return", cmd_start},
-	{"stop", "ID...", "stop sessions; their profiles stay", cmd_stop},
-	{"list", "", "the sessions", cmd_list},
-	{"show", "ID", "one session and its ledger", cmd_show},
-	{"dump", "ID [-f FORMAT] [-o FILE]",
-		"a profile as json, folded, svg, text, perfdata or pprof", cmd_dump},
-	{"report", "PERF.DATA [-o FILE]", "a recording of perf as a picture or text", cmd_report},
-	{"top", "ID [-n N]", "the functions that used most", cmd_top},
-	{"targets", "[TEXT]", "what could be profiled, by CPU use", cmd_targets},
-	{"perfmap", "PID", "have a Java process write the names of its code", cmd_perfmap},
-	{"status", "", "what the daemon can do here, and what is missing", cmd_status},
-	{"open", "[ID]", "the page in the browser", cmd_open},
-	{"delete", "ID...", "stop and forget sessions", cmd_delete},
-};
 
 static void print_help(FILE *out)
 {
 	fputs("usage: profilectl [--socket PATH | --url URL [--token TOKEN]] [--json] COMMAND "
 	      "...\n\n",
 		out);
-	for (unsigned i = 0; i < sizeof(commands) / sizeof(*commands); i++)
-		fprintf(out, "  %-8s %-32s %s\n", commands[i].name, commands[i].arguments,
-			commands[i].what);
-	fputs("\nTARGET: --pid N (may be repeated), --command NAME, --cgroup PATH, --unit NAME, "
-	      "--container ID, --all\n"
-	      "options: -e EVENT, -F HZ or --period N, -d SECONDS, --no-kernel, --unwind "
-	      "auto|dwarf|fp,\n"
-	      "         --stack-bytes N, --max-frames N, --name TEXT\n\n"
-	      "profilectl record --pid 4242 --seconds 10 -o fg.svg\n\n"
-	      "Exit status: 0 done, 1 failed, 2 wrong usage, 3 no daemon, 4 refused. More: man "
-	      "profilectl\n",
+	for (const struct command *c = commands; c->name; c++)
+		fprintf(out, "  %-8s %s\n", c->name, c->what);
+	fputs("\nprofilectl record --pid 4242 --seconds 10 -o fg.svg\n"
+	      "profilectl help COMMAND tells more, man profilectl all.\n\n"
+	      "Exit status: 0 done, 1 failed, 2 wrong usage, 3 no daemon, 4 refused\n",
 		out);
 }
 
-static const struct command *find_command(const char *name)
+static int print_command_help(const struct command *c)
 {
-	for (unsigned i = 0; i < sizeof(commands) / sizeof(*commands); i++)
-		if (strcmp(commands[i].name, name) == 0)
-			return &commands[i];
-	return NULL;
+	AUTO(buf_done) struct buf text = BUF_INIT;
+
+	buf_printf(&text, "usage: profilectl %s%s%s\n\n%s\n", c->name, *c->arguments ? " " : "",
+		c->arguments, c->what);
+	if (*c->more)
+		buf_printf(&text, "\n%s", c->more);
+	if (c->options[0]->name)
+		buf_append_str(&text, "\n");
+	options_help(c->options, &text);
+	print_body(&text);
+	return EXIT_OK;
+}
+
+static int unknown_command(const char *name)
+{
+	struct nearest nearest = {.word = name};
+
+	for (const struct command *c = commands; c->name; c++)
+		words_try(&nearest, c->name);
+	if (nearest.best)
+		return usage_error("there is no command \"%s\": did you mean %s? profilectl help "
+				   "shows all",
+			name, nearest.best);
+	return usage_error("there is no command \"%s\": profilectl help shows them", name);
+}
+
+int cmd_help(struct cli *cli, int argc, char **argv)
+{
+	const struct command *command;
+
+	if (argc > 2)
+		return usage_error("help takes one command, or none");
+	if (argc < 2) {
+		print_help(stdout);
+		return EXIT_OK;
+	}
+	command = command_find(argv[1]);
+	return command ? print_command_help(command) : unknown_command(argv[1]);
 }
 
 enum { OPT_SOCKET = 256, OPT_URL, OPT_TOKEN, OPT_JSON, OPT_VERSION };
@@ -69,14 +77,16 @@ static const struct option options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-/* --json is taken anywhere, since people write it last. */
-static bool take_json(int *argc, char **argv)
+/* --json is taken anywhere, since people write it last; what stands behind "--" is a command's own.
+ */
+static bool take_word(const char *word, int *argc, char **argv)
 {
-	bool found = false;
+	bool found = false, ours = true;
 	int kept = 0;
 
 	for (int i = 0; i < *argc; i++) {
-		if (strcmp(argv[i], "--json") == 0)
+		ours = ours && strcmp(argv[i], "--") != 0;
+		if (ours && strcmp(argv[i], word) == 0)
 			found = true;
 		else
 			argv[kept++] = argv[i];
@@ -88,21 +98,22 @@ static bool take_json(int *argc, char **argv)
 
 static int run_command(struct cli *cli, const struct client_where *where, int argc, char **argv)
 {
-	const struct command *command = find_command(argv[0]);
-	AUTO(client_free_auto) struct client *client = NULL;
 	int e;
 
-	if (!command)
-		return usage_error("there is no command \"%s\": see profilectl --help", argv[0]);
-	if (client_new(where, &client) < 0) {
+	cli->command = command_find(argv[0]);
+	if (!cli->command)
+		return unknown_command(argv[0]);
+	if (take_word("--help", &argc, argv))
+		return print_command_help(cli->command);
+	if (client_new(where, &cli->client) < 0) {
 		fprintf(stderr, "profilectl: no memory\n");
 		return EXIT_FAILED;
 	}
-	cli->client = client;
 	cli->terminal = isatty(STDOUT_FILENO);
 	cli->color = cli->terminal && !getenv("NO_COLOR");
 	optind = 0; /* starts anew, with options anywhere */
-	e = command->fn(cli, argc, argv);
+	e = cli->command->fn(cli, argc, argv);
+	client_free(cli->client);
 	if (fflush(stdout) != 0 && e == EXIT_OK) {
 		fprintf(stderr, "profilectl: cannot write: %s\n", strerror(errno));
 		e = EXIT_FAILED;
@@ -113,7 +124,7 @@ static int run_command(struct cli *cli, const struct client_where *where, int ar
 int main(int argc, char **argv)
 {
 	struct client_where where = {0};
-	struct cli cli = {.json = take_json(&argc, argv)};
+	struct cli cli = {.json = take_word("--json", &argc, argv)};
 	int option;
 
 	while ((option = getopt_long(argc, argv, "+h", options, NULL)) != -1) {

@@ -1,11 +1,13 @@
-#include "cli/cli.h"
+#include "cli/output.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/parse.h"
+#include "cli/client.h"
 
 cJSON *parse_answer(const struct buf *body)
 {
@@ -79,6 +81,24 @@ void print_ledger(const cJSON *session, FILE *out)
 		if (cJSON_IsString(warning))
 			fprintf(out, "note: %s\n",
 				for_terminal(warning->valuestring, text, sizeof(text)));
+}
+
+#define BAR_CELLS 30
+
+void progress_draw(double part, const char *text)
+{
+	int full = (int)(fmin(1, fmax(0, part)) * BAR_CELLS);
+
+	fputs("\r[", stderr);
+	for (int i = 0; i < BAR_CELLS; i++)
+		fputc(i < full ? '#' : '.', stderr);
+	fprintf(stderr, "] %s \033[K", text);
+	fflush(stderr);
+}
+
+void progress_end(void)
+{
+	fputc('\n', stderr);
 }
 
 uint64_t parse_id(const char *text)

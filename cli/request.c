@@ -6,40 +6,27 @@
 
 #include "base/parse.h"
 
-enum {
-	OPT_COMMAND = 256,
-	OPT_CGROUP,
-	OPT_UNIT,
-	OPT_CONTAINER,
-	OPT_ALL,
-	OPT_PERIOD,
-	OPT_NO_KERNEL,
-	OPT_UNWIND,
-	OPT_STACK,
-	OPT_FRAMES,
-	OPT_CPU,
-	OPT_MEMORY,
-	OPT_NAME
-};
-
-const struct option request_options[REQUEST_OPTIONS] = {
-	{"pid", required_argument, NULL, 'p'},
-	{"command", required_argument, NULL, OPT_COMMAND},
-	{"cgroup", required_argument, NULL, OPT_CGROUP},
-	{"unit", required_argument, NULL, OPT_UNIT},
-	{"container", required_argument, NULL, OPT_CONTAINER},
-	{"all", no_argument, NULL, OPT_ALL},
-	{"event", required_argument, NULL, 'e'},
-	{"frequency", required_argument, NULL, 'F'},
-	{"period", required_argument, NULL, OPT_PERIOD},
-	{"seconds", required_argument, NULL, 'd'},
-	{"no-kernel", no_argument, NULL, OPT_NO_KERNEL},
-	{"unwind", required_argument, NULL, OPT_UNWIND},
-	{"stack-bytes", required_argument, NULL, OPT_STACK},
-	{"max-frames", required_argument, NULL, OPT_FRAMES},
-	{"cpu-percent", required_argument, NULL, OPT_CPU},
-	{"memory-mib", required_argument, NULL, OPT_MEMORY},
-	{"name", required_argument, NULL, OPT_NAME},
+const struct opt target_options[] = {
+	{"pid", 'p', "PID", "a process with its threads and children; may be repeated", WORDS_PID},
+	{"command", OPT_COMMAND, "NAME", "all processes of that name, later ones too",
+		WORDS_PROCESS_NAME},
+	{"cgroup", OPT_CGROUP, "PATH", "a cgroup (v2) with the ones inside it", WORDS_CGROUP},
+	{"unit", OPT_UNIT, "NAME", "a systemd unit", WORDS_UNIT},
+	{"container", OPT_CONTAINER, "ID", "a container, by its id or the beginning of it",
+		WORDS_CONTAINER},
+	{"all", OPT_ALL, NULL, "the whole machine", WORDS_NONE},
+	{"event", 'e', "NAME", "what to sample on; may be repeated", WORDS_EVENT},
+	{"frequency", 'F', "HZ", "samples per second and CPU", WORDS_NONE},
+	{"period", OPT_PERIOD, "N", "a sample every N events instead", WORDS_NONE},
+	{"seconds", 'd', "TIME", "how long: 10, 1.5s, 2m", WORDS_NONE},
+	{"no-kernel", OPT_NO_KERNEL, NULL, "user space alone", WORDS_NONE},
+	{"unwind", OPT_UNWIND, "auto|dwarf|fp", "how to find callers", WORDS_NONE},
+	{"stack-bytes", OPT_STACK, "N", "how much of the stack is copied", WORDS_NONE},
+	{"max-frames", OPT_FRAMES, "N", "deeper chains are cut at the root's end", WORDS_NONE},
+	{"cpu-percent", OPT_CPU, "N", "CPU time that sampling may take", WORDS_NONE},
+	{"memory-mib", OPT_MEMORY, "N", "memory that call tree and log may take", WORDS_NONE},
+	{"name", OPT_NAME, "TEXT", "a name for the session", WORDS_NONE},
+	{NULL, 0, NULL, NULL, WORDS_NONE},
 };
 
 static bool put_number(cJSON *body, const char *key, const char *value, uint64_t max, bool *ret_bad)
@@ -85,13 +72,13 @@ static bool put_pid(cJSON *body, const char *value, bool *ret_bad)
 	cJSON *many = cJSON_GetObjectItemCaseSensitive(body, "pids");
 	uint64_t pid;
 
-	if (!one && !many)
-		return put_number(body, "pid", value, 4194304, ret_bad);
 	if (parse_u64(value, 4194304, &pid) < 0 || pid == 0) {
-		usage_error("\"%s\" is no process id", value);
+		usage_error("\"%s\" is no process id: profilectl targets shows them", value);
 		*ret_bad = true;
 		return true;
 	}
+	if (!one && !many)
+		return cJSON_AddNumberToObject(body, "pid", (double)pid);
 	if (!many) {
 		many = cJSON_AddArrayToObject(body, "pids");
 		cJSON_AddItemToArray(many, cJSON_CreateNumber(one->valuedouble));
@@ -150,7 +137,7 @@ bool request_option(cJSON *body, int option, const char *value, bool *ret_bad)
 	}
 }
 
-bool request_complete(const cJSON *body)
+unsigned request_targets(const cJSON *body)
 {
 	static const char *const keys[] = {
 		"pid", "pids", "command", "cgroup", "unit", "container", "all"};
@@ -158,10 +145,41 @@ bool request_complete(const cJSON *body)
 
 	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++)
 		n += cJSON_HasObjectItem(body, keys[i]);
+	return n;
+}
+
+bool request_complete(const cJSON *body)
+{
+	unsigned n = request_targets(body);
+
 	if (n == 1)
 		return true;
 	usage_error(n ? "give one target, not several"
 		      : "what to profile? --pid N, --command NAME, --cgroup PATH, --unit NAME, "
-			"--container ID or --all");
+			"--container ID or --all; profilectl targets shows what there is");
 	return false;
+}
+
+int request_start(struct cli *cli, const cJSON *request, struct buf *body, uint64_t *ret_id)
+{
+	AUTO(free_auto) char *json = cJSON_PrintUnformatted(request);
+	int e = client_call(cli->client, "POST", "/v1/sessions", json, body);
+	cJSON *session;
+
+	if (e != EXIT_OK)
+		return e;
+	session = parse_answer(body);
+	if (!session)
+		return EXIT_FAILED;
+	*ret_id = (uint64_t)get_number(session, "id");
+	cJSON_Delete(session);
+	return EXIT_OK;
+}
+
+void forget_session(struct cli *cli, uint64_t id)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/v1/sessions/%llu", (unsigned long long)id);
+	client_forget(cli->client, path);
 }
