@@ -82,7 +82,7 @@ static inline void view_request_done(struct view_request *v)
 extern const struct opt view_options[];
 /* False: none of these. */
 bool view_option(struct cli *cli, struct view_request *v, int option, const char *value);
-void add_query(struct cli *cli, struct buf *query, const char *key, const char *value);
+void add_query(struct buf *query, const char *key, const char *value);
 /* Says so, and which there are; answers EXIT_USAGE. */
 int unknown_format(const char *name);
 /* Into the file, whole or not at all; NULL or "-": to stdout. query: as in struct view_request. */

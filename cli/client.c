@@ -1,15 +1,18 @@
 #include "cli/client.h"
 
 #include <cjson/cJSON.h>
-#include <curl/curl.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/libcurl.h"
+
 #define BODY_MAX (1u << 30)
 
 struct client {
+	const struct libcurl *lib; /* NULL: no request so far */
 	CURL *curl;
 	char *socket; /* NULL: by url */
 	char *url;
@@ -68,21 +71,10 @@ static int set_place(struct client *c, const struct client_where *where)
 int client_new(const struct client_where *where, struct client **ret_client)
 {
 	AUTO(client_free_auto) struct client *c = calloc(1, sizeof(*c));
-	AUTO(buf_done) struct buf auth = BUF_INIT;
-	int r;
+	int r = c ? set_place(c, where) : -ENOMEM;
 
-	if (!c)
-		return -ENOMEM;
-	curl_global_init(CURL_GLOBAL_DEFAULT);
-	r = set_place(c, where);
 	if (r < 0)
 		return r;
-	c->curl = curl_easy_init();
-	if (!c->curl)
-		return -ENOMEM;
-	c->headers = curl_slist_append(NULL, "Content-Type: application/json");
-	if (c->token && buf_printf(&auth, "Authorization: Bearer %s", c->token) == 0)
-		c->headers = curl_slist_append(c->headers, auth.data);
 	*ret_client = MOVE(c);
 	return 0;
 }
@@ -91,9 +83,10 @@ void client_free(struct client *c)
 {
 	if (!c)
 		return;
-	if (c->curl)
-		curl_easy_cleanup(c->curl);
-	curl_slist_free_all(c->headers);
+	if (c->curl) {
+		c->lib->easy_cleanup(c->curl);
+		c->lib->slist_free_all(c->headers);
+	}
 	free(c->socket);
 	free(c->url);
 	free(c->token);
@@ -116,18 +109,22 @@ bool client_was_named(const struct client *c)
 	return c->named;
 }
 
-char *client_escape(struct client *c, const char *text)
+char *client_escape(const char *text)
 {
-	char *escaped = curl_easy_escape(c->curl, text, 0);
-	char *copy = escaped ? strdup(escaped) : NULL;
+	AUTO(buf_done) struct buf escaped = BUF_INIT;
 
-	curl_free(escaped);
-	return copy;
+	buf_append_str(&escaped, "");
+	for (; *text; text++)
+		if (isalnum((unsigned char)*text) || strchr("-._~", *text))
+			buf_append_char(&escaped, *text);
+		else
+			buf_printf(&escaped, "%%%02X", (unsigned char)*text);
+	return buf_take(&escaped);
 }
 
 /* Where an answer goes: into is used for a 2xx, errors always end in text. */
 struct sink {
-	CURL *curl;
+	const struct client *client;
 	FILE *into;
 	struct buf *body;
 	struct buf text;
@@ -139,7 +136,7 @@ static size_t take(char *data, size_t size, size_t count, void *arg)
 	struct sink *k = arg;
 	long status = 0;
 
-	curl_easy_getinfo(k->curl, CURLINFO_RESPONSE_CODE, &status);
+	(void)k->client->lib->get(k->client->curl, CURLINFO_RESPONSE_CODE, &status);
 	if (status < 200 || status > 299)
 		return buf_append(&k->text, data, count) < 0 ? 0 : count;
 	if (k->into) {
@@ -198,7 +195,7 @@ static int explain(struct client *c, CURLcode code, const struct sink *k)
 {
 	long error = 0;
 
-	curl_easy_getinfo(c->curl, CURLINFO_OS_ERRNO, &error);
+	(void)c->lib->get(c->curl, CURLINFO_OS_ERRNO, &error);
 	if (k->write_failed) {
 		fprintf(stderr, "profilectl: cannot write: %s\n", strerror(errno));
 		return EXIT_FAILED;
@@ -214,32 +211,55 @@ static int explain(struct client *c, CURLcode code, const struct sink *k)
 			client_place(c));
 		return EXIT_NO_DAEMON;
 	}
-	fprintf(stderr, "profilectl: %s: %s\n", client_place(c), curl_easy_strerror(code));
+	fprintf(stderr, "profilectl: %s: %s\n", client_place(c), c->lib->easy_strerror(code));
 	return code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR ? EXIT_NO_DAEMON : EXIT_FAILED;
 }
 
-static void prepare(struct client *c, const char *url, const char *method, struct sink *k)
+static int open_curl(struct client *c)
 {
-	k->curl = c->curl;
-	curl_easy_reset(c->curl);
-	curl_easy_setopt(c->curl, CURLOPT_URL, url);
-	curl_easy_setopt(c->curl, CURLOPT_NOPROXY, "*");
-	curl_easy_setopt(c->curl, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(c->curl, CURLOPT_CUSTOMREQUEST, method);
-	curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, c->headers);
-	curl_easy_setopt(c->curl, CURLOPT_CONNECTTIMEOUT, 5L);
+	AUTO(buf_done) struct buf auth = BUF_INIT;
+
+	if (c->curl)
+		return 0;
+	c->lib = libcurl_get();
+	if (!c->lib)
+		return -ELIBACC;
+	c->curl = c->lib->easy_init();
+	if (!c->curl)
+		return -ENOMEM;
+	c->headers = c->lib->slist_append(NULL, "Content-Type: application/json");
+	if (c->token && buf_printf(&auth, "Authorization: Bearer %s", c->token) == 0)
+		c->headers = c->lib->slist_append(c->headers, auth.data);
+	return 0;
+}
+
+static int prepare(struct client *c, const char *url, const char *method, struct sink *k)
+{
+	int r = open_curl(c);
+
+	if (r < 0)
+		return r;
+	k->client = c;
+	c->lib->easy_reset(c->curl);
+	c->lib->set(c->curl, CURLOPT_URL, url);
+	c->lib->set(c->curl, CURLOPT_NOPROXY, "*");
+	c->lib->set(c->curl, CURLOPT_NOSIGNAL, 1L);
+	c->lib->set(c->curl, CURLOPT_CUSTOMREQUEST, method);
+	c->lib->set(c->curl, CURLOPT_HTTPHEADER, c->headers);
+	c->lib->set(c->curl, CURLOPT_CONNECTTIMEOUT, 5L);
 	if (c->socket)
-		curl_easy_setopt(c->curl, CURLOPT_UNIX_SOCKET_PATH, c->socket);
-	curl_easy_setopt(c->curl, CURLOPT_WRITEFUNCTION, take);
-	curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, k);
+		c->lib->set(c->curl, CURLOPT_UNIX_SOCKET_PATH, c->socket);
+	c->lib->set(c->curl, CURLOPT_WRITEFUNCTION, take);
+	c->lib->set(c->curl, CURLOPT_WRITEDATA, k);
+	return 0;
 }
 
 static int run(struct client *c, struct sink *k)
 {
-	CURLcode code = curl_easy_perform(c->curl);
+	CURLcode code = c->lib->easy_perform(c->curl);
 	long status = 0;
 
-	curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &status);
+	(void)c->lib->get(c->curl, CURLINFO_RESPONSE_CODE, &status);
 	/* A file that is refused before its end: the answer is there all the same. */
 	if (code != CURLE_OK && !(code == CURLE_SEND_ERROR && status >= 400))
 		return explain(c, code, k);
@@ -256,12 +276,15 @@ static int ask_quietly(struct client *c, const char *method, const char *path)
 	struct sink k = {.body = &body, .text = {.max_bytes = 1 << 20}};
 	CURLcode code;
 	long error = 0;
+	int r;
 
 	if (buf_printf(&url, "%s%s", c->url, path) < 0)
 		return -ENOMEM;
-	prepare(c, url.data, method, &k);
-	code = curl_easy_perform(c->curl);
-	curl_easy_getinfo(c->curl, CURLINFO_OS_ERRNO, &error);
+	r = prepare(c, url.data, method, &k);
+	if (r < 0)
+		return r;
+	code = c->lib->easy_perform(c->curl);
+	(void)c->lib->get(c->curl, CURLINFO_OS_ERRNO, &error);
 	buf_done(&k.text);
 	if (code == CURLE_OK)
 		return 0;
@@ -283,11 +306,10 @@ static int perform(
 {
 	AUTO(buf_done) struct buf url = BUF_INIT;
 
-	if (buf_printf(&url, "%s%s", c->url, path) < 0)
+	if (buf_printf(&url, "%s%s", c->url, path) < 0 || prepare(c, url.data, method, k) < 0)
 		return EXIT_FAILED;
-	prepare(c, url.data, method, k);
 	if (json || strcmp(method, "POST") == 0)
-		curl_easy_setopt(c->curl, CURLOPT_POSTFIELDS, json ? json : "");
+		c->lib->set(c->curl, CURLOPT_POSTFIELDS, json ? json : "");
 	return run(c, k);
 }
 
@@ -312,31 +334,39 @@ int client_download(struct client *c, const char *path, FILE *into)
 	return e;
 }
 
+/* Its own headers; an answer comes back by k. */
+static int upload(struct client *c, FILE *from, int64_t bytes, struct sink *k)
+{
+	AUTO(buf_done) struct buf auth = BUF_INIT;
+	struct curl_slist *headers =
+		c->lib->slist_append(NULL, "Content-Type: application/octet-stream");
+	int e = EXIT_FAILED;
+
+	if (c->token && buf_printf(&auth, "Authorization: Bearer %s", c->token) == 0)
+		headers = c->lib->slist_append(headers, auth.data);
+	if (bytes < 0)
+		headers = c->lib->slist_append(headers, "Transfer-Encoding: chunked");
+	c->lib->set(c->curl, CURLOPT_POST, 1L);
+	c->lib->set(c->curl, CURLOPT_HTTPHEADER, headers);
+	c->lib->set(c->curl, CURLOPT_READDATA, from);
+	c->lib->set(c->curl, CURLOPT_UPLOAD_BUFFERSIZE, 512L << 10);
+	if (bytes >= 0)
+		c->lib->set(c->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)bytes);
+	if (headers)
+		e = run(c, k);
+	c->lib->slist_free_all(headers);
+	return e;
+}
+
 int client_upload(struct client *c, const char *path, FILE *from, int64_t bytes, struct buf *body)
 {
 	struct sink k = {.body = body, .text = {.max_bytes = 1 << 20}};
 	AUTO(buf_done) struct buf url = BUF_INIT;
-	AUTO(buf_done) struct buf auth = BUF_INIT;
-	struct curl_slist *headers =
-		curl_slist_append(NULL, "Content-Type: application/octet-stream");
 	int e = EXIT_FAILED;
 
 	body->max_bytes = BODY_MAX;
-	if (c->token && buf_printf(&auth, "Authorization: Bearer %s", c->token) == 0)
-		headers = curl_slist_append(headers, auth.data);
-	if (bytes < 0)
-		headers = curl_slist_append(headers, "Transfer-Encoding: chunked");
-	if (headers && buf_printf(&url, "%s%s", c->url, path) == 0) {
-		prepare(c, url.data, "POST", &k);
-		curl_easy_setopt(c->curl, CURLOPT_POST, 1L);
-		curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, headers);
-		curl_easy_setopt(c->curl, CURLOPT_READDATA, from);
-		curl_easy_setopt(c->curl, CURLOPT_UPLOAD_BUFFERSIZE, 512L << 10);
-		if (bytes >= 0)
-			curl_easy_setopt(c->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)bytes);
-		e = run(c, &k);
-	}
-	curl_slist_free_all(headers);
+	if (buf_printf(&url, "%s%s", c->url, path) == 0 && prepare(c, url.data, "POST", &k) == 0)
+		e = upload(c, from, bytes, &k);
 	buf_done(&k.text);
 	return e;
 }

@@ -44,7 +44,7 @@ void client_forget(struct client *c, const char *path);
 void client_say_problem(const struct buf *problem);
 
 /* text as the value of a query parameter; the caller's to free. NULL: no memory. */
-char *client_escape(struct client *c, const char *text);
+char *client_escape(const char *text);
 
 /* json: the body, or NULL. Returns EXIT_OK for a 2xx answer, whose body is appended to *body. Else
  * an exit code, after a sentence on stderr. */

@@ -44,9 +44,9 @@ static const char *query_key(int option)
 	}
 }
 
-void add_query(struct cli *cli, struct buf *query, const char *key, const char *value)
+void add_query(struct buf *query, const char *key, const char *value)
 {
-	AUTO(free_auto) char *escaped = client_escape(cli->client, value);
+	AUTO(free_auto) char *escaped = client_escape(value);
 
 	buf_printf(query, "&%s=%s", key, escaped ? escaped : "");
 }
@@ -58,7 +58,7 @@ bool view_option(struct cli *cli, struct view_request *v, int option, const char
 	else if (option == 'o')
 		v->file = value;
 	else if (query_key(option))
-		add_query(cli, &v->query, query_key(option), value ? value : "1");
+		add_query(&v->query, query_key(option), value ? value : "1");
 	else
 		return false;
 	return true;

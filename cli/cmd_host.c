@@ -14,7 +14,7 @@ int cmd_targets(struct cli *cli, int argc, char **argv)
 {
 	AUTO(buf_done) struct buf body = BUF_INIT;
 	AUTO(buf_done) struct buf path = BUF_INIT;
-	AUTO(free_auto) char *q = argc == 2 ? client_escape(cli->client, argv[1]) : NULL;
+	AUTO(free_auto) char *q = argc == 2 ? client_escape(argv[1]) : NULL;
 	const cJSON *target;
 	cJSON *answer;
 	char name[128];

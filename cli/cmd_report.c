@@ -75,7 +75,7 @@ static int report_by_daemon(
 	int e = EXIT_FAILED;
 
 	buf_append_str(&path, "/v1/import?");
-	add_query(cli, &path, "name", name);
+	add_query(&path, "name", name);
 	if (!path.error)
 		e = client_upload(cli->client, path.data, from, size_of(from), &body);
 	if (e != EXIT_OK)
@@ -255,7 +255,7 @@ static int report_alone(struct cli *cli, const struct view_request *v, const cha
 	int e;
 
 	buf_printf(&query, "format=%s%s", v->format, query_of(v));
-	add_query(cli, &query, "name", name);
+	add_query(&query, "name", name);
 	if (!file || query.error)
 		return EXIT_FAILED;
 	e = cli->json && !v->file ? describe(query.data, file) : draw(query.data, file, v->file);

@@ -176,7 +176,7 @@ int cmd_top(struct cli *cli, int argc, char **argv)
 		if (option == 'n' && parse_u64(optarg, 100000, &lines) < 0)
 			return usage_error("\"%s\" is no number of lines", optarg);
 		if (option == 'e')
-			event = client_escape(cli->client, optarg);
+			event = client_escape(optarg);
 		if (option == '?')
 			return EXIT_USAGE;
 	}

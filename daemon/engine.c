@@ -21,7 +21,6 @@
 #include "base/log.h"
 #include "daemon/attach/client.h"
 #include "daemon/broker/client.h"
-#include "daemon/http/report.h"
 #include "daemon/http/server.h"
 #include "daemon/notify.h"
 #include "daemon/run/run.h"
@@ -55,26 +54,6 @@ struct engine {
 	bool stuck_told;
 	bool orphaned; /* the broker is gone */
 };
-
-static int read_setup(struct engine_setup *setup)
-{
-	ssize_t n;
-
-	if (fcntl(ENGINE_FD_SETUP, F_GETFD) < 0)
-		return -errno;
-	n = pread(ENGINE_FD_SETUP, setup, sizeof(*setup), 0);
-	close(ENGINE_FD_SETUP);
-	if (n != sizeof(*setup) || setup->bytes != sizeof(*setup))
-		return -EPROTO;
-	return 0;
-}
-
-static void keep_from_exec(void)
-{
-	/* They had to outlive the exec that brought us here, and no other. */
-	for (int fd = ENGINE_FD_BROKER; fd <= ENGINE_FD_LOCK; fd++)
-		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-}
 
 /* Before the first thread, so that all of them leave these signals to us. */
 static int open_signals(int *ret_fd)
@@ -385,57 +364,27 @@ static int run_engine(struct engine *e)
 	return r;
 }
 
-/* Whoever waits for it may end it by any signal: there is nothing to save. */
-static int run_report(struct engine *e)
-{
-	struct report_setup setup = {
-		.config = &e->config,
-		.recording_fd = ENGINE_FD_RECORDING,
-		.profile_fd = ENGINE_FD_PROFILE,
-		.session_fd = ENGINE_FD_SESSION,
-		.owner = e->setup->self_uid,
-		.query = e->setup->query,
-	};
-	int r = step(sigbus_install(), "SIGBUS handler");
-
-	signal(SIGPIPE, SIG_IGN);
-	if (r == 0)
-		r = step(broker_new(ENGINE_FD_BROKER, &e->broker), "broker");
-	if (r == 0)
-		r = step(names_new(e->broker, e->config.names_cache_bytes, &e->names), "names");
-	if (r == 0)
-		names_keep_kernel(e->names, ENGINE_FD_KERNEL);
-	setup.broker = e->broker;
-	setup.names = e->names;
-	if (r == 0)
-		r = report_write(&setup);
-	names_free(e->names);
-	broker_free(e->broker);
-	return r;
-}
-
 int main(int argc, char **argv)
 {
 	static struct engine_setup setup;
 	static struct engine e = {.setup = &setup, .notify_fd = -1};
 	int r;
 
-	if (argc != 1 || read_setup(&setup) < 0) {
+	if (argc != 1 || engine_read_setup(&setup) < 0) {
 		fputs("profiled-engine is started by profiled(8)\n", stderr);
 		return 2;
 	}
 	prctl(PR_SET_NAME, "profiled-engine");
 	heap_setup();
 	umask(077);
-	keep_from_exec();
 	e.config = setup.config;
-	if (setup.has_notify && !setup.is_report)
+	if (setup.has_notify)
 		e.notify_fd = ENGINE_FD_NOTIFY;
 	log_init("engine", e.config.log_level);
-	r = setup.is_report ? 0 : step(open_signals(&e.signal_fd), "signals");
+	r = step(open_signals(&e.signal_fd), "signals");
 	if (r == 0)
 		r = step(sandbox_engine(e.config.log_level == LOG_LEVEL_DEBUG), "sandbox");
 	if (r == 0)
-		r = setup.is_report ? run_report(&e) : run_engine(&e);
+		r = run_engine(&e);
 	return r < 0 ? 1 : 0;
 }

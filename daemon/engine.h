@@ -1,6 +1,6 @@
-/* What the starter hands the engine: descriptors of fixed numbers, the first of them a memfd with
- * this struct. Its working directory is the folder of the store, which it may not be able to reach
- * by path. */
+/* What the starter hands the engine, or profiled-report in its place: descriptors of fixed numbers,
+ * the first of them a memfd with this struct. Its working directory is the folder of the store,
+ * which it may not be able to reach by path. */
 #ifndef PFL_ENGINE_H
 #define PFL_ENGINE_H
 
@@ -18,7 +18,7 @@ enum engine_fd {
 	ENGINE_FD_ATTACHER,
 	ENGINE_FD_LOCK, /* of the store's folder: held for as long as the engine lives */
 	ENGINE_FDS = ENGINE_FD_LOCK - ENGINE_FD_SETUP + 1,
-	/* Of an engine for one report, which serves nobody: */
+	/* Of profiled-report, which serves nobody: */
 	ENGINE_FD_RECORDING = ENGINE_FD_UNIX,
 	ENGINE_FD_PROFILE = ENGINE_FD_TCP,
 	ENGINE_FD_SESSION = ENGINE_FD_NOTIFY,
@@ -42,9 +42,11 @@ struct engine_setup {
 	bool own_socket; /* not handed down by a service manager: its file is ours to remove */
 	uid_t self_uid;  /* whoever started the daemon */
 	gid_t group;
-	uint64_t watchdog_ns; /* 0: nobody waits for a sign of life */
-	bool is_report;
-	char query[ENGINE_QUERY_MAX]; /* of the report */
+	uint64_t watchdog_ns;         /* 0: nobody waits for a sign of life */
+	char query[ENGINE_QUERY_MAX]; /* of a report */
 };
+
+/* What was handed over, by the program that it was handed to; -errno: it was not started so. */
+int engine_read_setup(struct engine_setup *setup);
 
 #endif

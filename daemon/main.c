@@ -122,9 +122,14 @@ static int find_program(const char *name, char path[PATH_MAX], int *ret_fd)
 	return 0;
 }
 
+static const char *engine_name(const struct start *s)
+{
+	return s->options.todo == OPTIONS_REPORT ? "profiled-report" : "profiled-engine";
+}
+
 static int find_programs(struct start *s)
 {
-	int r = find_program("profiled-engine", s->engine_path, &s->engine_fd);
+	int r = find_program(engine_name(s), s->engine_path, &s->engine_fd);
 
 	return r < 0 ? r : find_program("profiled-reader", s->reader_path, &s->reader_fd);
 }
@@ -298,8 +303,7 @@ static int write_setup(const struct start *s, int *ret_fd)
 	setup.self_uid = s->self_uid;
 	setup.group = s->who.group;
 	setup.watchdog_ns = notify_watchdog_ns();
-	setup.is_report = s->options.todo == OPTIONS_REPORT;
-	if (setup.is_report &&
+	if (s->options.todo == OPTIONS_REPORT &&
 		snprintf(setup.query, sizeof(setup.query), "%s", s->options.report) >=
 			(int)sizeof(setup.query))
 		return -E2BIG;
@@ -313,7 +317,7 @@ static int write_setup(const struct start *s, int *ret_fd)
 
 static int start_engine(struct start *s, int sock, pid_t *ret_pid)
 {
-	static const char *const argv[] = {"profiled-engine", NULL};
+	const char *const argv[] = {engine_name(s), NULL};
 	AUTO(close_auto) int setup = -1;
 	struct spawn engine;
 	int r = write_setup(s, &setup);

@@ -58,3 +58,22 @@ CFLAGS=$pfl_saved_CFLAGS
 AS_IF([test "$enable_werror" != no], [WARN_CFLAGS="$WARN_CFLAGS -Werror"])
 AC_SUBST([WARN_CFLAGS])
 ])
+
+dnl PFL_FIND_CURL: profilectl loads libcurl at its first request; PFL_LIBCURL is the name that a program linked with it asks for.
+AC_DEFUN([PFL_FIND_CURL], [
+PKG_CHECK_MODULES([CURL], [libcurl])
+AC_CHECK_TOOL([READELF], [readelf], [:])
+AC_MSG_CHECKING([for the name of libcurl])
+pfl_saved_CFLAGS=$CFLAGS
+pfl_saved_LIBS=$LIBS
+CFLAGS="$CFLAGS $CURL_CFLAGS"
+LIBS="$LIBS $CURL_LIBS"
+pfl_libcurl=
+AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <curl/curl.h>]], [[return curl_easy_init() == 0;]])],
+	[pfl_libcurl=`$READELF -d conftest$EXEEXT | $SED -n 's/.*NEEDED.*\@<:@\(libcurl@<:@^@:>@@:>@*\)\@:>@.*/\1/p'`])
+CFLAGS=$pfl_saved_CFLAGS
+LIBS=$pfl_saved_LIBS
+AS_IF([test -n "$pfl_libcurl"], [AC_MSG_RESULT([$pfl_libcurl])],
+	[AC_MSG_ERROR([no program can be linked with a shared libcurl, or there is no readelf: install libcurl4-openssl-dev and binutils])])
+AC_DEFINE_UNQUOTED([PFL_LIBCURL], ["$pfl_libcurl"], [The shared library of libcurl, as programs are linked with it.])
+])

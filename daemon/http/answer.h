@@ -23,8 +23,6 @@ void answer_fixed(struct req *r, const char *type, const char *bytes, size_t len
 void answer_empty(struct req *r, unsigned status);
 void answer_header(struct req *r, const char *name, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* True when If-None-Match names the tag: the answer is then a 304. Adds the ETag in any case. */
-bool answer_etag(struct req *r, const char *tag);
 void answer_done(struct answer *a);
 
 #endif

@@ -26,10 +26,6 @@ void page_icon(struct req *r);
 void page_openapi(struct req *r);
 
 struct profile;
-/* Of a profile at hand, by the query in r->uri. get answers the profile with its names, lent, or
- * NULL: no memory. */
-typedef struct profile *(*profile_fn)(void *arg, bool inlines);
-void api_profile_of(struct req *r, profile_fn get, void *arg);
 /* A session as the API shows it, out of its head. */
 void session_json(const struct profile *head, struct buf *into);
 

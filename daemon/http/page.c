@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "daemon/http/answer.h"
+#include "daemon/http/etag.h"
 #include "daemon/http/api.h"
 
 /* Whether a list of codings, as in "gzip, deflate;q=0.5", has gzip and does not refuse it. */

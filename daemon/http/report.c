@@ -9,6 +9,7 @@
 #include "base/parse.h"
 #include "daemon/http/answer.h"
 #include "daemon/http/api.h"
+#include "daemon/http/dump.h"
 #include "daemon/render/render.h"
 #include "daemon/run/import.h"
 #include "daemon/run/naming.h"
@@ -111,7 +112,7 @@ static int report(struct work *w, struct req *r)
 	if (e == 0)
 		e = import(w->setup, r, &w->session);
 	if (e == 0)
-		api_profile_of(r, name_it, w);
+		dump_answer(r, name_it, w);
 	if (!w->session || !w->named || r->answer.status != 200)
 		return tell_problem(w->setup, &r->answer);
 	session_note_names(w->session, &w->named->ledger);

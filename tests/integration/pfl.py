@@ -117,7 +117,7 @@ def public_programs(*more):
     """A copy of the programs that any user can run; the folder."""
     folder = os.path.join(public_folder(), "bin")
     os.mkdir(folder, 0o755)
-    for name in ("profiled", "profiled-engine", "profiled-reader", "profiled-attacher", "profilectl"):
+    for name in ("profiled", "profiled-engine", "profiled-report", "profiled-reader", "profiled-attacher", "profilectl"):
         shutil.copy(os.path.join(BUILD, name), folder)
     for path in more:
         shutil.copy(path, folder)

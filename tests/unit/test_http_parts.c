@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "daemon/http/answer.h"
+#include "daemon/http/etag.h"
 #include "daemon/http/ask.h"
 #include "daemon/http/auth.h"
 #include "daemon/http/counts.h"
