@@ -199,6 +199,22 @@ static int write_line(const struct start *s, const char *name, const char *line,
 	return r;
 }
 
+/* For whoever runs the daemon, and for the group that sees all over the Unix socket: Prometheus,
+ * say, is its own user and reads it for each scrape. */
+static int publish_token(const struct start *s)
+{
+	char path[PATH_MAX];
+	int r = write_line(s, "token", s->token, 0600);
+
+	if (r < 0 || s->who.group == (gid_t)-1)
+		return r;
+	r = runtime_path(s, "token", path);
+	/* Who is no member of it has no file of that group, and keeps the token to himself. */
+	if (r == 0 && chown(path, (uid_t)-1, s->who.group) == 0 && chmod(path, 0640) < 0)
+		r = -errno;
+	return r;
+}
+
 /* What a client on this host needs to know for TCP; what an earlier daemon left is no longer true.
  */
 static int publish_address(struct start *s)
@@ -218,7 +234,7 @@ static int publish_address(struct start *s)
 	r = listen_url(s->tcp_fd, url, sizeof(url));
 	if (r < 0)
 		return r;
-	r = write_line(s, "token", s->token, 0600);
+	r = publish_token(s);
 	if (r < 0)
 		return r;
 	log_info("listening on %s", url);
