@@ -15,8 +15,8 @@
 static const struct route routes[] = {
 	{"/", NULL, .quick = true, .answer = {[METHOD_GET] = page_index}},
 	{"/app.js", NULL, .quick = true, .answer = {[METHOD_GET] = page_script}},
-	{"/app.css", NULL, .quick = true, .answer = {[METHOD_GET] = page_style}},
-	{"/favicon.svg", NULL, .quick = true, .answer = {[METHOD_GET] = page_icon}},
+	{"/app.css", NULL, .open = true, .quick = true, .answer = {[METHOD_GET] = page_style}},
+	{"/favicon.svg", NULL, .open = true, .quick = true, .answer = {[METHOD_GET] = page_icon}},
 	{"/openapi.yaml", NULL, .quick = true, .answer = {[METHOD_GET] = page_openapi}},
 	{"/healthz", NULL, .open = true, .quick = true, .answer = {[METHOD_GET] = api_healthz}},
 	{"/readyz", NULL, .open = true, .quick = true, .answer = {[METHOD_GET] = api_readyz}},

@@ -226,6 +226,20 @@ export const getProfile = (id: number, params: Params, signal?: AbortSignal) =>
 export const profileAddress = (id: number, format: string, params: Params = {}) =>
 	`/v1/sessions/${id}/profile${query({ format, ...params })}`;
 
+// The formats that this daemon knows, out of its own description.
+export async function listFormats(): Promise<string[]> {
+	return formatsIn(await (await send('GET', '/openapi.yaml', { cache: 'no-cache' })).text());
+}
+
+export function formatsIn(description: string): string[] {
+	const list = /- name: format\n(?: +[^- ].*\n)*? +schema:.*enum: \[([^\]]*)\]/.exec(description);
+
+	return list ? list[1].split(',').map((name) => name.trim()) : [];
+}
+
+// The bytes of an answer, for a file.
+export const getBlob = async (path: string): Promise<Blob> => (await send('GET', path)).blob();
+
 // A recording of perf or folded stacks.
 export async function importFile(file: File): Promise<Session> {
 	const response = await send('POST', `/v1/import${query({ name: file.name })}`, {

@@ -2,6 +2,8 @@
 import { render } from 'preact';
 import { startRouting } from './route';
 import { Shell } from './shell';
+import { startTheme } from './theme';
 
+startTheme();
 startRouting();
 render(<Shell />, document.getElementById('app')!);

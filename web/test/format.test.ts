@@ -19,6 +19,7 @@ test('bytes have a unit that fits', () => {
 test('a share is never rounded to nothing or to all without reason', () => {
 	strictEqual(percent(0), '0 %');
 	strictEqual(percent(0.0012), '0.12 %');
+	strictEqual(percent(0.00001), '< 0.01 %');
 	strictEqual(percent(0.5), '50.0 %');
 	strictEqual(percent(1), '100 %');
 });
@@ -34,6 +35,7 @@ test('a duration has at most two units', () => {
 });
 
 test('a weight is time or a count', () => {
+	strictEqual(weight(0, 'nanoseconds'), '0 s');
 	strictEqual(weight(1500, 'nanoseconds'), '1.5 µs');
 	strictEqual(weight(25e6, 'nanoseconds'), '25.0 ms');
 	strictEqual(weight(2.5e9, 'nanoseconds'), '2.50 s');

@@ -23,6 +23,8 @@ export function bytes(n: number): string {
 export function percent(share: number): string {
 	const p = share * 100;
 
+	if (p > 0 && p < 0.005)
+		return '< 0.01 %';
 	return `${p >= 99.95 || p === 0 ? p.toFixed(0) : p >= 10 ? p.toFixed(1) : p.toFixed(2)} %`;
 }
 
@@ -46,6 +48,8 @@ export function duration(s: number): string {
 export function weight(n: number, unit: 'nanoseconds' | 'count'): string {
 	if (unit === 'count')
 		return count(n);
+	if (n === 0)
+		return '0 s';
 	if (n < 1e6)
 		return `${(n / 1e3).toFixed(n < 1e5 ? 1 : 0)} µs`;
 	if (n < 1e9)

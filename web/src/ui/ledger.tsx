@@ -13,8 +13,8 @@ export function wholeShare(ledger: Ledger): number | null {
 }
 
 // Rounded down: 100 % is said of all alone.
-function shareOf(share: number): string {
-	return `${(Math.floor(share * 1000) / 10).toString()} %`;
+export function atLeast(share: number): string {
+	return `${Math.floor(share * 1000) / 10} %`;
 }
 
 export interface LedgerPart {
@@ -28,7 +28,7 @@ export function ledgerParts(ledger: Ledger): LedgerPart[] {
 	const add = (n: number, word: string) => n && parts.push({ text: `${count(n)} ${word}`, bad: true });
 
 	if (whole !== null)
-		parts.push({ text: `${shareOf(whole)} of stacks whole`, bad: whole < 0.9 });
+		parts.push({ text: `${atLeast(whole)} of stacks whole`, bad: whole < 0.9 });
 	if (ledger.frames_total && ledger.frames_unnamed)
 		parts.push({
 			text: `${percent(ledger.frames_unnamed / ledger.frames_total)} of frames unnamed`,

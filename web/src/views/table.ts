@@ -1,8 +1,11 @@
-// The views that there are. To add one: a component here, and a line below; its address is #/NAME, or
+// The views that there are. To add one: a component in a file of its own, and a line below; its address is #/NAME, or
 // #/session/ID/NAME when it is about one session.
 import type { ComponentType } from 'preact';
 import type { Session } from '../api';
+import { LedgerView } from './ledger';
 import { ProfileView } from './profile';
+import { SessionsView } from './sessions';
+import { StatusView } from './status';
 import { TargetsView } from './targets';
 
 export interface ViewProps {
@@ -14,12 +17,21 @@ export interface SessionViewProps extends ViewProps {
 	session: Session;
 }
 
-export type View = { name: string; title: string } & (
+export type View = {
+	name: string;
+	title: string;
+	letter: string; // "g" and this letter go there
+	search?: string; // what the search in the head looks for here; it writes "q" into the query
+	keys?: [keys: string, what: string][]; // its own, for the help; several keys with blanks between
+} & (
 	| { component: ComponentType<ViewProps>; ofSession?: false }
 	| { component: ComponentType<SessionViewProps>; ofSession: true }
 );
 
 export const views: View[] = [
-	{ name: 'targets', title: 'Targets', component: TargetsView },
-	{ name: 'profile', title: 'Profile', component: ProfileView, ofSession: true },
+	{ name: 'targets', title: 'Targets', letter: 't', search: 'Search targets', component: TargetsView },
+	{ name: 'sessions', title: 'Sessions', letter: 's', search: 'Search sessions', component: SessionsView },
+	{ name: 'profile', title: 'Profile', letter: 'p', component: ProfileView, ofSession: true },
+	{ name: 'ledger', title: 'Ledger', letter: 'l', component: LedgerView, ofSession: true },
+	{ name: 'status', title: 'Status', letter: 'u', component: StatusView },
 ];
