@@ -9,6 +9,7 @@ struct arranging {
 	struct made *made;
 	uint32_t count;
 	uint32_t *ranks; /* by label: its place in their order */
+	uint64_t least;  /* total; what has less is folded */
 };
 
 static void sum_up(struct arranging *b)
@@ -28,6 +29,27 @@ static void sum_up(struct arranging *b)
 	}
 	b->view->total = b->made[0].total;
 	b->view->samples = b->made[0].samples;
+}
+
+/* The total at that place in the order of totals, the largest first: byte by byte, the highest
+ * first. */
+static uint64_t total_at(const struct arranging *b, uint32_t place)
+{
+	uint64_t prefix = 0, mask = 0;
+
+	for (int shift = 56; shift >= 0; shift -= 8) {
+		uint32_t counts[256] = {0};
+		unsigned byte = 255;
+
+		for (uint32_t i = 0; i < b->count; i++)
+			if ((b->made[i].total & mask) == prefix)
+				counts[b->made[i].total >> shift & 255]++;
+		while (place >= counts[byte])
+			place -= counts[byte--];
+		prefix |= (uint64_t)byte << shift;
+		mask |= (uint64_t)255 << shift;
+	}
+	return prefix;
 }
 
 static int compare_labels(const void *a, const void *b, void *arg)
@@ -64,7 +86,7 @@ static bool folds(const struct arranging *b, const struct made *m, uint32_t dept
 	const struct view_query *q = &b->view->query;
 
 	return depth > 0 &&
-		((q->max_depth && depth > q->max_depth) ||
+		((q->max_depth && depth > q->max_depth) || m->total < b->least ||
 			(double)m->total < q->min_share * (double)b->view->total);
 }
 
@@ -188,6 +210,9 @@ int arrange(struct view *v, const struct labels *labels, struct made *made, uint
 	int r;
 
 	sum_up(b);
+	/* Where some weigh the same as the first that has no place, they have none either. */
+	if (v->query.max_shown && count > v->query.max_shown)
+		b->least = total_at(b, v->query.max_shown) + 1;
 	r = rank_labels(b, &order);
 	if (r == 0)
 		r = walk(b);

@@ -22,6 +22,8 @@ struct view_query {
 	double min_share;   /* 0..1: subtrees below it go to their parent's self, and it is said */
 	uint32_t max_depth; /* 0: all */
 	uint32_t max_nodes; /* made before anything is folded; 0, or more than it: VIEW_NODES_MAX */
+	uint32_t max_shown; /* of nodes: the lightest subtrees beyond so many are folded, the root
+			       stays; 0: all are shown */
 };
 /* True when it cannot be answered without the log. */
 bool view_query_needs_log(const struct view_query *q);

@@ -634,6 +634,28 @@ static void wide_tree_is_shown_in_order(void **state)
 	}
 }
 
+static void lightest_subtrees_have_no_place(void **state)
+{
+	AUTO(profile_unref_auto) struct profile *p = sample_small();
+	AUTO(view_free_auto) struct view *whole = NULL;
+
+	assert_int_equal(view_new(p, &(struct view_query){0}, &whole), 0);
+	assert_int_equal(whole->node_count, 6);
+	/* all, main 1000 ms; work 800; hot 600; cold 200; sin 100. */
+	for (uint32_t most = 1; most <= 7; most++) {
+		static const uint64_t folded_ms[] = {0, 1000, 900, 900, 300, 100, 0, 0};
+		AUTO(view_free_auto) struct view *v = NULL;
+		struct view_query query = {.max_shown = most};
+
+		assert_int_equal(view_new(p, &query, &v), 0);
+		assert_sound(v);
+		assert_int_equal(v->node_count, most > 6 ? 6 : most);
+		assert_int_equal(v->folded_nodes, 6 - v->node_count);
+		assert_int_equal(v->folded_weight, folded_ms[most] * 1000000);
+		assert_int_equal(v->total, whole->total);
+	}
+}
+
 static void no_memory_is_survived(void **state)
 {
 	AUTO(profile_unref_auto) struct profile *p = logged(40, 0);
@@ -688,6 +710,7 @@ int main(void)
 		cmocka_unit_test(limits_lose_detail_and_no_weight),
 		cmocka_unit_test(steps_have_a_limit_too),
 		cmocka_unit_test(wide_tree_is_shown_in_order),
+		cmocka_unit_test(lightest_subtrees_have_no_place),
 		cmocka_unit_test(no_memory_is_survived),
 	};
 
