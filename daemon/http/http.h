@@ -21,6 +21,7 @@
 #define HTTP_STREAMS_MAX 48
 
 struct MHD_Daemon;
+struct followers;
 
 struct http {
 	struct http_setup setup; /* config and the descriptors are not valid after http_new() */
@@ -35,6 +36,7 @@ struct http {
 	int tcp_fd, local_fd; /* ours again once the library listens no more; else -1 */
 	struct conns *conns;
 	struct jobs *jobs;
+	struct followers *followers;
 	struct counts counts;
 	struct usages usages;
 	atomic_bool stopping;

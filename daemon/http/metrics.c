@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "daemon/http/answer.h"
+#include "daemon/http/followers.h"
 #include "daemon/http/http.h"
 #include "daemon/render/prom.h"
 #include "daemon/tree/ledger.h"
@@ -201,6 +202,8 @@ static void put_connections(struct prom *p, struct http *h)
 
 	conns_get_stats(h->conns, &s);
 	gauge(p, "profiled_http_connections", "Open connections.", s.open);
+	gauge(p, "profiled_http_event_streams", "Streams of events among them.",
+		followers_count(h->followers));
 	counter(p, "profiled_http_connections_accepted", "Connections that were opened.",
 		s.accepted);
 	counter(p, "profiled_http_connections_timed_out",

@@ -12,6 +12,7 @@
 
 struct http;
 struct conn;
+struct follower;
 struct render;
 struct route;
 
@@ -47,9 +48,10 @@ struct answer {
 	struct buf body;
 	const char *fixed; /* bytes that live as long as the program */
 	size_t fixed_len;
-	struct render *stream; /* owned: what comes after body */
-	const char *cache;     /* Cache-Control; NULL: no-store */
-	const char *csp;       /* Content-Security-Policy; NULL: nothing at all may load */
+	struct render *stream;     /* owned: what comes after body */
+	struct follower *follower; /* the same, as long as somebody listens; the server frees it */
+	const char *cache;         /* Cache-Control; NULL: no-store */
+	const char *csp;           /* Content-Security-Policy; NULL: nothing at all may load */
 	struct answer_header headers[ANSWER_HEADERS_MAX];
 	unsigned header_count;
 	bool close; /* the connection cannot be used again */

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "daemon/http/followers.h"
 #include "daemon/http/http.h"
 #include "daemon/render/render.h"
 
@@ -93,10 +94,13 @@ static struct MHD_Response *stream_response(struct req *r)
 	return response;
 }
 
-static struct MHD_Response *make_response(struct req *r)
+static struct MHD_Response *make_response(struct req *r, struct MHD_Connection *connection)
 {
 	struct answer *a = &r->answer;
 	struct MHD_Response *response;
+
+	if (a->follower)
+		return follower_response(MOVE(a->follower), connection, &a->body);
 
 	if (a->stream)
 		return stream_response(r);
@@ -130,7 +134,7 @@ static int add_headers(struct MHD_Response *response, const struct answer *a)
 
 int send_answer(struct req *r, struct MHD_Connection *connection)
 {
-	struct MHD_Response *response = make_response(r);
+	struct MHD_Response *response = make_response(r, connection);
 	int error = response ? 0 : -ENOMEM;
 
 	if (!error)

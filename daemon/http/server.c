@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "daemon/http/answer.h"
 #include "daemon/http/auth.h"
+#include "daemon/http/followers.h"
 #include "daemon/http/http.h"
 #include "daemon/http/route.h"
 #include "daemon/http/send.h"
@@ -359,6 +360,7 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **co
 	if (!p)
 		return;
 	conns_phase(p->req.http->conns, p->req.conn, CONN_IDLE);
+	follower_free(p->req.answer.follower);
 	answer_done(&p->req.answer);
 	uri_done(&p->req.uri);
 	buf_done(&p->req.body);
@@ -451,10 +453,15 @@ static unsigned port_of(int fd)
 
 static int start(struct http *h, unsigned max)
 {
+	int r;
+
 	if (max < 16)
 		max = 16; /* each thread of the pool needs a few */
 	if (conns_new(max, &h->conns) < 0 || jobs_new(JOB_THREADS, JOBS_WAITING, &h->jobs) < 0)
 		return -ENOMEM;
+	r = followers_new(&h->followers);
+	if (r < 0)
+		return r;
 	if (h->local_fd >= 0) {
 		h->local = listen_on(h, h->local_fd, true, max);
 		if (!h->local)
@@ -524,9 +531,11 @@ void http_free(struct http *h)
 		h->tcp_fd = MHD_quiesce_daemon(h->tcp);
 	if (h->local)
 		h->local_fd = MHD_quiesce_daemon(h->local);
+	/* The library must not be stopped with connections suspended: streams are woken here, and
+	 * each job resumes its own. */
+	followers_stop(h->followers);
 	if (h->conns)
 		let_end(h);
-	/* The library must not be stopped with connections suspended: each job resumes its own. */
 	jobs_free(h->jobs);
 	if (h->tcp)
 		MHD_stop_daemon(h->tcp);
@@ -535,6 +544,7 @@ void http_free(struct http *h)
 	close_auto(&h->tcp_fd);
 	close_auto(&h->local_fd);
 	conns_free(h->conns);
+	followers_free(h->followers);
 	counts_done(&h->counts);
 	usages_done(&h->usages);
 	pthread_rwlock_destroy(&h->config_lock);

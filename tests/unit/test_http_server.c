@@ -20,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "daemon/http/followers.h"
 #include "daemon/http/http.h"
 #include "daemon/http/server.h"
 #include "tests/unit/fake_run.h"
@@ -1155,6 +1156,168 @@ static void too_many_heavy_dumps_are_put_off(void **state)
 	pthread_barrier_destroy(&gate);
 }
 
+/* ---- streams of events ---- */
+
+#define EVENTS(id) "/v1/sessions/" #id "/events"
+
+/* A connection with that request on it. */
+static int open_stream(enum door door, const char *path)
+{
+	AUTO(buf_done) struct buf text = BUF_INIT;
+	int fd = open_door(door);
+
+	buf_printf(&text, "GET %s HTTP/1.1\r\n" HOST AUTH "\r\n", path);
+	send_all(fd, text.data, text.len);
+	return fd;
+}
+
+/* False: it ended without that text. */
+static bool read_until(int fd, struct buf *seen, const char *text)
+{
+	while (!seen->data || !strstr(seen->data, text))
+		if (!receive(fd, seen))
+			return false;
+	return true;
+}
+
+static void read_to_the_end(int fd, struct buf *seen)
+{
+	/* No chunk comes after the empty one, though the connection may stay. */
+	assert_true(read_until(fd, seen, "\r\n0\r\n"));
+}
+
+static void past_is_told_at_once(void **state)
+{
+	AUTO(reply_done) struct reply r = {0};
+	const char *session, *tree, *end;
+
+	fake_run_add(1000, true);
+	r = ask(LOCAL, "GET " EVENTS(1) "?by=process", "", NULL);
+	assert_int_equal(r.status, 200);
+	assert_string_equal(header_of(&r, "Content-Type"), "text/event-stream");
+	assert_string_equal(header_of(&r, "Cache-Control"), "no-store");
+	session = strstr(r.body, "\n\nevent: session\ndata: {\"id\":1,");
+	tree = strstr(r.body, "\n\nevent: tree\ndata: {\"reset\":true,");
+	end = strstr(r.body, "\n\nevent: end\ndata: {\"reason\":\"ended\"}\n\n");
+	assert_true(session && tree > session && end > tree);
+	assert_non_null(
+		strstr(tree, "\"names\":[[\"all\",-1,0],[\"app (42)\",-1,1],[\"hot\",0,3],"));
+	assert_string_equal(end + strlen("\n\nevent: end\ndata: {\"reason\":\"ended\"}"), "\n\n");
+}
+
+static void session_is_followed_to_its_end(void **state)
+{
+	AUTO(buf_done) struct buf seen = BUF_INIT;
+	AUTO(close_auto) int fd = -1;
+
+	fake_run_add(1000, false);
+	fd = open_stream(TCP, EVENTS(1));
+	assert_true(read_until(fd, &seen, "event: tree"));
+	assert_null(strstr(seen.data, "event: end"));
+	expect_status(LOCAL, "POST /v1/sessions/1/stop", "", NULL, 200);
+	read_to_the_end(fd, &seen);
+	assert_non_null(strstr(seen.data, "\"state\":\"stopped\""));
+	assert_non_null(strstr(seen.data, "event: tree\ndata: {\"reset\":false,"));
+	assert_non_null(strstr(seen.data, "event: end\ndata: {\"reason\":\"ended\"}"));
+}
+
+static void deletion_ends_a_stream(void **state)
+{
+	AUTO(buf_done) struct buf seen = BUF_INIT;
+	AUTO(close_auto) int fd = -1;
+
+	fake_run_add(1000, false);
+	fd = open_stream(LOCAL, EVENTS(1));
+	assert_true(read_until(fd, &seen, "event: tree"));
+	expect_status(LOCAL, "DELETE /v1/sessions/1", "", NULL, 204);
+	read_to_the_end(fd, &seen);
+	assert_non_null(strstr(seen.data, "event: end\ndata: {\"reason\":\"deleted\"}"));
+}
+
+static void wrong_streams_are_refused(void **state)
+{
+	fake_run_add(1000, false);
+	expect_problem(LOCAL, "GET " EVENTS(2), "", NULL, 404);
+	expect_problem(LOCAL, "GET " EVENTS(1) "?event=nope", "", NULL, 400);
+	expect_problem(LOCAL, "GET " EVENTS(1) "?by=colour", "", NULL, 400);
+	expect_problem(LOCAL, "GET " EVENTS(1) "?from=1", "", NULL, 400);
+	expect_problem(LOCAL, "GET " EVENTS(1) "?min=101", "", NULL, 400);
+	expect_problem(LOCAL, "POST " EVENTS(1), JSON, "{}", 405);
+	expect_problem(TCP, "GET " EVENTS(1), "", NULL, 401);
+	fake_run.no_log = true;
+	expect_problem(LOCAL, "GET " EVENTS(1) "?last=5", "", NULL, 422);
+	peer.uid = 2000;
+	expect_problem(LOCAL, "GET " EVENTS(1), "", NULL, 404);
+	/* None of them has kept a place. */
+	assert_int_equal(followers_count(server->followers), 0);
+}
+
+/* Asked for again until a place is free. */
+static int open_stream_soon(const char *path, struct buf *seen)
+{
+	for (;;) {
+		int fd = open_stream(LOCAL, path);
+
+		buf_clear(seen);
+		assert_true(read_until(fd, seen, "\r\n\r\n"));
+		if (strstr(seen->data, "HTTP/1.1 200"))
+			return fd;
+		assert_non_null(strstr(seen->data, "HTTP/1.1 503"));
+		assert_non_null(strstr(seen->data, "Retry-After"));
+		close(fd);
+	}
+}
+
+static void streams_have_a_limit(void **state)
+{
+	int fds[FOLLOWERS_MAX];
+	AUTO(buf_done) struct buf seen = BUF_INIT;
+
+	fake_run_add(1000, false);
+	peer.uid = 1000;
+	for (unsigned i = 0; i < FOLLOWERS_MAX; i++) {
+		/* One user of several gets half of them. */
+		if (i == FOLLOWERS_MAX_OF_USER) {
+			expect_problem(LOCAL, "GET " EVENTS(1), "", NULL, 503);
+			peer.uid = 0;
+		}
+		buf_clear(&seen);
+		fds[i] = open_stream(LOCAL, EVENTS(1));
+		assert_true(read_until(fds[i], &seen, "event: tree"));
+	}
+	expect_problem(LOCAL, "GET " EVENTS(1), "", NULL, 503);
+	expect_status(LOCAL, "GET /v1/sessions/1/profile", "", NULL, 200);
+	/* Whoever goes makes room, and is noticed. */
+	close(fds[3]);
+	fds[3] = open_stream_soon(EVENTS(1), &seen);
+	for (unsigned i = 0; i < FOLLOWERS_MAX; i++)
+		close(fds[i]);
+}
+
+static void head_of_a_stream_keeps_no_place(void **state)
+{
+	AUTO(reply_done) struct reply r = {0};
+
+	fake_run_add(1000, false);
+	r = ask(LOCAL, "HEAD " EVENTS(1), "Connection: close\r\n", NULL);
+	assert_int_equal(r.status, 200);
+	while (followers_count(server->followers) > 0)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+static void stop_ends_streams(void **state)
+{
+	AUTO(buf_done) struct buf seen = BUF_INIT;
+	AUTO(close_auto) int fd = -1;
+
+	fake_run_add(1000, false);
+	fd = open_stream(LOCAL, EVENTS(1));
+	assert_true(read_until(fd, &seen, "event: tree"));
+	stop(state);
+	read_to_the_end(fd, &seen);
+	assert_null(strstr(seen.data, "event: end"));
+}
+
 /* ---- the rest ---- */
 
 static void targets_are_listed(void **state)
@@ -1285,6 +1448,13 @@ int main(void)
 		T(missing_log_is_said),
 		T(ended_profiles_have_a_tag),
 		T(too_many_heavy_dumps_are_put_off),
+		T(past_is_told_at_once),
+		T(session_is_followed_to_its_end),
+		T(deletion_ends_a_stream),
+		T(wrong_streams_are_refused),
+		T(streams_have_a_limit),
+		T(head_of_a_stream_keeps_no_place),
+		T(stop_ends_streams),
 		T(targets_are_listed),
 		T(status_is_whole),
 		T(metrics_come_in_both_formats),
