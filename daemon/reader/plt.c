@@ -70,6 +70,7 @@ bool plt_stub_at(const struct image *img, uint64_t addr, struct plt_stub *ret_st
 struct relocs {
 	const struct image *img;
 	Elf_Data *data;
+	bool wide; /* Elf64_Rela */
 	bool rela;
 	Elf_Data *syms;
 	const char *names;
@@ -80,6 +81,12 @@ static bool reloc_at(const struct relocs *r, size_t i, GElf_Rela *ret)
 {
 	GElf_Rel rel;
 
+	if (r->wide) {
+		if (i >= r->data->d_size / sizeof(*ret))
+			return false;
+		memcpy(ret, (const char *)r->data->d_buf + i * sizeof(*ret), sizeof(*ret));
+		return true;
+	}
 	if (r->rela)
 		return gelf_getrela(r->data, (int)i, ret) != NULL;
 	if (!gelf_getrel(r->data, (int)i, &rel))
@@ -107,23 +114,35 @@ static const char *reloc_name(const struct relocs *r, const GElf_Rela *rel)
 	return r->names + sym.st_name;
 }
 
-static void name_by_index(const struct relocs *r, struct plt_stub *stubs, uint32_t count)
+/* The stubs that still have no name. */
+struct wanted {
+	struct plt_stub *stubs;
+	uint32_t count;
+	struct map *slots;    /* address -> index */
+	uint64_t first, last; /* slot: nearly all relocations of a big file are elsewhere */
+};
+
+static void name_by_index(const struct relocs *r, const struct wanted *w)
 {
 	GElf_Rela rel;
 
-	for (uint32_t i = 0; i < count; i++)
-		if (!stubs[i].name && stubs[i].reloc > 0 && reloc_at(r, stubs[i].reloc - 1, &rel))
-			stubs[i].name = reloc_name(r, &rel);
+	for (uint32_t i = 0; i < w->count; i++) {
+		struct plt_stub *s = &w->stubs[i];
+
+		if (!s->name && s->reloc > 0 && reloc_at(r, s->reloc - 1, &rel))
+			s->name = reloc_name(r, &rel);
+	}
 }
 
-static void name_by_slot(const struct relocs *r, const struct map *slots, struct plt_stub *stubs)
+static void name_by_slot(const struct relocs *r, const struct wanted *w)
 {
 	GElf_Rela rel;
 	uint64_t i;
 
 	for (size_t k = 0; k < RELOCS_MAX && reloc_at(r, k, &rel); k++)
-		if (map_get(slots, rel.r_offset, &i) && !stubs[i].name)
-			stubs[i].name = reloc_name(r, &rel);
+		if (rel.r_offset >= w->first && rel.r_offset <= w->last &&
+			map_get(w->slots, rel.r_offset, &i) && !w->stubs[i].name)
+			w->stubs[i].name = reloc_name(r, &rel);
 }
 
 static bool section_relocs(
@@ -146,29 +165,46 @@ static bool section_relocs(
 		while (r->name_bytes > 0 && r->names[r->name_bytes - 1] != 0)
 			r->name_bytes--;
 	}
+	r->wide = r->rela && r->data && r->data->d_buf && gelf_getclass(img->elf) == ELFCLASS64;
 	return r->data != NULL;
 }
 
-static void name_by_sections(
-	const struct image *img, const struct map *slots, struct plt_stub *stubs, uint32_t count)
+static bool is_of_plt(const struct image *img, const GElf_Shdr *sh)
+{
+	const char *name = image_section_name(img, sh);
+
+	return strcmp(name, ".rela.plt") == 0 || strcmp(name, ".rel.plt") == 0;
+}
+
+static void name_by_sections_of(const struct image *img, bool of_plt, const struct wanted *w)
 {
 	struct relocs r;
 	GElf_Shdr sh;
 
 	for (Elf_Scn *s = NULL; (s = elf_nextscn(img->elf, s)) != NULL;) {
 		if (!gelf_getshdr(s, &sh) || (sh.sh_type != SHT_RELA && sh.sh_type != SHT_REL) ||
-			!(sh.sh_flags & SHF_ALLOC) || !section_relocs(img, s, &sh, &r))
+			!(sh.sh_flags & SHF_ALLOC) || is_of_plt(img, &sh) != of_plt ||
+			!section_relocs(img, s, &sh, &r))
 			continue;
 		/* The pushed index counts in the table that belongs to the PLT. */
-		const char *name = image_section_name(img, &sh);
-		if (strcmp(name, ".rela.plt") == 0 || strcmp(name, ".rel.plt") == 0)
-			name_by_index(&r, stubs, count);
-		name_by_slot(&r, slots, stubs);
+		if (of_plt)
+			name_by_index(&r, w);
+		name_by_slot(&r, w);
 	}
 }
 
-static void name_by_dynamic(
-	const struct image *img, const struct map *slots, struct plt_stub *stubs, uint32_t count)
+static void name_by_sections(const struct image *img, const struct wanted *w)
+{
+	uint32_t named = 0;
+
+	name_by_sections_of(img, true, w);
+	for (uint32_t i = 0; i < w->count; i++)
+		named += w->stubs[i].name != NULL;
+	if (named < w->count)
+		name_by_sections_of(img, false, w);
+}
+
+static void name_by_dynamic(const struct image *img, const struct wanted *w)
 {
 	struct dynamic dyn;
 	struct relocs r = {.img = img};
@@ -180,28 +216,42 @@ static void name_by_dynamic(
 	if (!r.data || !dynamic_strings(img, &dyn, &r.names, &r.name_bytes))
 		return;
 	r.syms = dynamic_symbols(img, &dyn, 1u << 20, &syms);
-	name_by_index(&r, stubs, count);
-	name_by_slot(&r, slots, stubs);
+	name_by_index(&r, w);
+	name_by_slot(&r, w);
+}
+
+static void want_slots(struct wanted *w)
+{
+	for (uint32_t i = 0; i < w->count; i++) {
+		uint64_t slot = w->stubs[i].slot;
+
+		if (!slot || map_get(w->slots, slot, &(uint64_t){0}))
+			continue;
+		(void)map_set(w->slots, slot, i);
+		if (slot < w->first)
+			w->first = slot;
+		if (slot > w->last)
+			w->last = slot;
+	}
 }
 
 void plt_name_stubs(const struct image *img, struct plt_stub *stubs, uint32_t count)
 {
-	struct map *slots = NULL;
+	struct wanted w = {.stubs = stubs, .count = count, .first = UINT64_MAX};
 
-	if (count == 0 || map_new(count, &slots) < 0)
+	if (count == 0 || map_new(count, &w.slots) < 0)
 		return;
-	for (uint32_t i = 0; i < count; i++)
-		if (stubs[i].slot && !map_get(slots, stubs[i].slot, &(uint64_t){0}))
-			map_set(slots, stubs[i].slot, i);
+	want_slots(&w);
 	if (img->has_sections)
-		name_by_sections(img, slots, stubs, count);
+		name_by_sections(img, &w);
 	else
-		name_by_dynamic(img, slots, stubs, count);
+		name_by_dynamic(img, &w);
 	/* Several stubs may jump through one slot. */
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t first;
-		if (!stubs[i].name && stubs[i].slot && map_get(slots, stubs[i].slot, &first))
+
+		if (!stubs[i].name && stubs[i].slot && map_get(w.slots, stubs[i].slot, &first))
 			stubs[i].name = stubs[first].name;
 	}
-	map_free(slots);
+	map_free(w.slots);
 }

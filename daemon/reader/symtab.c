@@ -11,15 +11,39 @@
 	(8u << 20) /* of one table; Chromium with all its symbols has some two million */
 #define STEPS_MAX (100u << 20)
 
+#define PARTS_MIN 1024u
+
 /* One table of symbols with its names. */
 struct table {
 	Elf_Data *syms;
+	bool wide; /* they are Elf64_Sym */
 	size_t count;
 	const char *names;
 	size_t name_bytes;
 	bool full; /* .symtab: holds local functions too */
 	uint8_t source;
 };
+
+/* A table of symbols has a thousand times what is asked for: most of them are to fall between two
+ * addresses by one look. */
+static int divide(struct symtab *t)
+{
+	uint64_t range = t->count ? t->addrs[t->count - 1] - t->addrs[0] : 0;
+	uint32_t i = 0;
+
+	t->parts = t->count > PARTS_MIN / 4 ? 4 * t->count : PARTS_MIN;
+	while (range >> t->shift >= t->parts)
+		t->shift++;
+	t->nearest = calloc((size_t)t->parts + 1, sizeof(*t->nearest));
+	if (!t->nearest)
+		return -ENOMEM;
+	for (uint32_t part = 0; part <= t->parts; part++) {
+		while (i < t->count && (t->addrs[i] - t->addrs[0]) >> t->shift < part)
+			i++;
+		t->nearest[part] = i;
+	}
+	return 0;
+}
 
 int symtab_init(struct symtab *t, const struct image *img, const uint64_t *addrs, uint32_t count)
 {
@@ -30,7 +54,7 @@ int symtab_init(struct symtab *t, const struct image *img, const uint64_t *addrs
 	t->debugdata_fd = -1;
 	t->hits = calloc(count ? count : 1, sizeof(*t->hits));
 	t->before = calloc(count ? count : 1, sizeof(*t->before));
-	if (!t->hits || !t->before) {
+	if (!t->hits || !t->before || divide(t) < 0) {
 		symtab_done(t);
 		return -ENOMEM;
 	}
@@ -39,6 +63,7 @@ int symtab_init(struct symtab *t, const struct image *img, const uint64_t *addrs
 
 void symtab_done(struct symtab *t)
 {
+	free(t->nearest);
 	free(t->hits);
 	free(t->before);
 	if (t->debugdata)
@@ -107,13 +132,22 @@ static bool better_name(const struct symbol *a, const struct symbol *b)
 	return al != bl ? al < bl : strcmp(a->name, b->name) < 0;
 }
 
-static uint32_t first_at_or_above(const uint64_t *addrs, uint32_t count, uint64_t value)
+static uint32_t first_at_or_above(const struct symtab *t, uint64_t value)
 {
-	uint32_t lo = 0, hi = count;
+	uint64_t part;
+	uint32_t lo, hi;
 
+	if (t->count == 0 || value <= t->addrs[0])
+		return 0;
+	part = (value - t->addrs[0]) >> t->shift;
+	if (part >= t->parts)
+		return t->count;
+	lo = t->nearest[part];
+	hi = t->nearest[part + 1];
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
-		if (addrs[mid] < value)
+
+		if (t->addrs[mid] < value)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -162,30 +196,40 @@ static void offer_before(struct symtab *t, const struct symbol *s, uint32_t firs
 
 static int offer(struct symtab *t, const struct symbol *s)
 {
-	uint32_t first = first_at_or_above(t->addrs, t->count, s->start);
+	uint32_t first = first_at_or_above(t, s->start);
 
 	offer_before(t, s, first);
 	return s->size > 0 ? offer_sized(t, s, first) : 0;
 }
 
+static bool symbol_at(const struct table *tab, size_t i, GElf_Sym *ret)
+{
+	if (!tab->wide)
+		return gelf_getsym(tab->syms, (int)i, ret) != NULL;
+	memcpy(ret, (const char *)tab->syms->d_buf + i * sizeof(*ret), sizeof(*ret));
+	return true;
+}
+
+/* Names are all over their section: they are looked at only where it matters. Marks are never said
+ * to be functions. */
 static bool table_symbol(const struct table *tab, size_t i, struct symbol *ret)
 {
 	GElf_Sym sym;
 
-	if (!gelf_getsym(tab->syms, (int)i, &sym))
+	if (!symbol_at(tab, i, &sym))
 		return false;
 	ret->type = GELF_ST_TYPE(sym.st_info);
 	ret->bind = GELF_ST_BIND(sym.st_info);
-	if (sym.st_shndx == SHN_UNDEF || sym.st_shndx == SHN_COMMON ||
+	if (sym.st_shndx == SHN_UNDEF || sym.st_shndx == SHN_COMMON || sym.st_name == 0 ||
 		sym.st_name >= tab->name_bytes)
 		return false;
-	if (ret->type != STT_FUNC && ret->type != STT_GNU_IFUNC && ret->type != STT_NOTYPE)
+	if (!is_function(ret) && ret->type != STT_NOTYPE)
 		return false;
 	ret->name = tab->names + sym.st_name;
 	ret->source = tab->source;
 	ret->start = sym.st_value;
 	ret->size = sym.st_size;
-	return !is_mark(ret->name);
+	return is_function(ret) || !is_mark(ret->name);
 }
 
 static int add_table(struct symtab *t, const struct table *tab)
@@ -196,10 +240,12 @@ static int add_table(struct symtab *t, const struct table *tab)
 	if (tab->count > SYMBOLS_MAX)
 		return -EBADMSG;
 	for (size_t i = 0; i < tab->count; i++) {
+		int r;
+
 		if (!table_symbol(tab, i, &s))
 			continue;
 		seen++;
-		int r = offer(t, &s);
+		r = offer(t, &s);
 		if (r < 0)
 			return r;
 	}
@@ -241,6 +287,7 @@ static int add_section(struct symtab *t, Elf *elf, Elf_Scn *scn, enum reader_sou
 	if (!tab.syms || !tab.syms->d_buf || !table_names(elf, sh.sh_link, &tab))
 		return 0;
 	tab.count = tab.syms->d_size / entry;
+	tab.wide = gelf_getclass(elf) == ELFCLASS64;
 	if (full)
 		t->has_symtab = true;
 	return add_table(t, &tab);
@@ -271,6 +318,9 @@ static int add_dynamic(struct symtab *t)
 	tab.syms = dynamic_symbols(t->img, &dyn, SYMBOLS_MAX, &tab.count);
 	if (!tab.syms || !dynamic_strings(t->img, &dyn, &tab.names, &tab.name_bytes))
 		return 0;
+	tab.wide = gelf_getclass(t->img->elf) == ELFCLASS64;
+	if (tab.wide && tab.count > tab.syms->d_size / sizeof(Elf64_Sym))
+		tab.count = tab.syms->d_size / sizeof(Elf64_Sym);
 	return add_table(t, &tab);
 }
 

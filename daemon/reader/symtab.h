@@ -21,6 +21,10 @@ struct symtab {
 	const struct image *img;
 	const uint64_t *addrs;
 	uint32_t count;
+	/* Where to begin looking among addrs: nearest[(value - addrs[0]) >> shift] is the first one
+	 * of that part of their range, nearest[parts] is count. */
+	uint32_t *nearest, parts;
+	unsigned shift;
 	struct symbol *hits, *before;
 	uint64_t steps;       /* assignments done, against tables made to take for ever */
 	uint64_t init, fini;  /* DT_INIT and DT_FINI, when there are no sections */
