@@ -14,6 +14,8 @@ void api_session_delete(struct req *r);
 void api_events(struct req *r);
 void api_profile(struct req *r);
 void api_flamegraph(struct req *r);
+void api_heatmap(struct req *r);
+void api_timeline(struct req *r);
 void api_targets(struct req *r);
 void api_perfmap(struct req *r);
 void api_status(struct req *r);

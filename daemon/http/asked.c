@@ -38,14 +38,12 @@ static bool ask_levels(struct req *r, struct asked *a)
 
 static bool ask_ids(struct req *r, struct view_query *view)
 {
-	uint64_t pid = 0, tid = 0, depth = 0;
+	uint64_t pid = 0, tid = 0;
 
-	if (!ask_u64(r, "pid", 1, INT_MAX, &pid) || !ask_u64(r, "thread", 1, INT_MAX, &tid) ||
-		!ask_u64(r, "depth", 1, DEPTH_MAX, &depth))
+	if (!ask_u64(r, "pid", 1, INT_MAX, &pid) || !ask_u64(r, "thread", 1, INT_MAX, &tid))
 		return false;
 	view->pid = (pid_t)pid;
 	view->tid = (pid_t)tid;
-	view->max_depth = (uint32_t)depth;
 	return true;
 }
 
@@ -61,19 +59,26 @@ static bool ask_time(struct req *r, struct asked *a)
 	return true;
 }
 
-bool asked_read(struct req *r, struct asked *a)
+bool asked_samples(struct req *r, struct asked *a)
 {
-	double percent = 0;
-
 	a->view.event = -1;
 	a->event = uri_get(&r->uri, "event");
-	if (!ask_levels(r, a) || !ask_ids(r, &a->view) || !ask_time(r, a) ||
-		!ask_bool(r, "inline", &a->inlines) ||
+	return ask_ids(r, &a->view) && ask_time(r, a);
+}
+
+bool asked_read(struct req *r, struct asked *a)
+{
+	uint64_t depth = 0;
+	double percent = 0;
+
+	if (!ask_levels(r, a) || !asked_samples(r, a) ||
+		!ask_u64(r, "depth", 1, DEPTH_MAX, &depth) || !ask_bool(r, "inline", &a->inlines) ||
 		!ask_bool(r, "inverted", &a->view.inverted) ||
 		!ask_bool(r, "fold_templates", &a->view.fold_templates) ||
 		!ask_double(r, "min", 0, 100, &percent))
 		return false;
 	a->view.min_share = percent / 100;
+	a->view.max_depth = (uint32_t)depth;
 	return true;
 }
 
@@ -151,17 +156,21 @@ void asked_refuse_view(struct req *r, int error)
 		problem(r, 503, "There is no memory for this view; ask for less, as by min=0.1.");
 }
 
+bool asked_range(struct req *r, struct asked *a, const struct profile *p)
+{
+	asked_fit(a, p);
+	if (!a->to.given || a->view.to_ns > a->view.from_ns)
+		return true;
+	problem(r, 400, "The range is empty: to must be later than from.");
+	return false;
+}
+
 bool asked_view(struct req *r, struct asked *a, const struct profile *p, struct view **ret_view)
 {
 	int error;
 
-	if (!asked_event(r, p, a->event, &a->view.event))
+	if (!asked_event(r, p, a->event, &a->view.event) || !asked_range(r, a, p))
 		return false;
-	asked_fit(a, p);
-	if (a->to.given && a->view.to_ns <= a->view.from_ns) {
-		problem(r, 400, "The range is empty: to must be later than from.");
-		return false;
-	}
 	error = view_new(p, &a->view, ret_view);
 	if (error < 0)
 		asked_refuse_view(r, error);

@@ -18,8 +18,9 @@ struct asked {
 };
 
 /* Each: false when an answer that refuses is ready.
- * asked_read: event, from, to, last, thread, pid, by, inline, min, depth, inverted and
- * fold_templates. */
+ * asked_samples: event, from, to, last, thread and pid. asked_read: also by, inline, min, depth,
+ * inverted and fold_templates. */
+bool asked_samples(struct req *r, struct asked *a);
 bool asked_read(struct req *r, struct asked *a);
 bool asked_lines(struct req *r, struct asked *a);
 bool asked_needs_log(const struct asked *a);
@@ -29,6 +30,8 @@ bool asked_view(struct req *r, struct asked *a, const struct profile *p, struct 
 /* Part of that: the times that the question means in p, and whether it tells several programs
  * apart, which it does unless by says otherwise: they would be one heap of _start. */
 void asked_fit(struct asked *a, const struct profile *p);
+/* The same; a range without any moment is refused. */
+bool asked_range(struct req *r, struct asked *a, const struct profile *p);
 /* Why view_new() made none. */
 void asked_refuse_view(struct req *r, int error);
 

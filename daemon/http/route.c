@@ -12,6 +12,8 @@
 	"fold_templates "                                                                       \
 	"depth"
 
+#define SAMPLE_KEYS "event from to last thread pid "
+
 static const struct route routes[] = {
 	{"/", NULL, .quick = true, .answer = {[METHOD_GET] = page_index}},
 	{"/app.js", NULL, .quick = true, .answer = {[METHOD_GET] = page_script}},
@@ -38,6 +40,9 @@ static const struct route routes[] = {
 	{"/v1/sessions/{id}/profile", PROFILE_KEYS, .answer = {[METHOD_GET] = api_profile}},
 	{"/v1/sessions/{id}/flamegraph.svg", PROFILE_KEYS,
 		.answer = {[METHOD_GET] = api_flamegraph}},
+	{"/v1/sessions/{id}/heatmap", SAMPLE_KEYS "rows", .answer = {[METHOD_GET] = api_heatmap}},
+	{"/v1/sessions/{id}/timeline", SAMPLE_KEYS "by columns",
+		.answer = {[METHOD_GET] = api_timeline}},
 };
 
 #define ROUTE_COUNT (sizeof(routes) / sizeof(*routes))

@@ -14,7 +14,7 @@ struct route {
 	void (*answer[METHOD_ROUTED])(struct req *r);
 };
 
-#define ROUTES_MAX 24
+#define ROUTES_MAX 48
 unsigned route_count(void);
 const struct route *route_at(unsigned i);
 unsigned route_index(const struct route *route);
