@@ -1,5 +1,7 @@
 // All that the page asks of the daemon, and the types of its answers as proto/openapi.yaml describes them.
 import { Cell } from './cell';
+import type { HeatMap } from './time/heat';
+import type { Timeline } from './time/strips';
 
 export interface Ledger {
 	samples: number;
@@ -222,6 +224,9 @@ export const renameSession = (id: number, name: string) => ask<Session>('PATCH',
 export const getStatus = () => ask<Status>('GET', '/v1/status');
 export const getProfile = (id: number, params: Params, signal?: AbortSignal) =>
 	ask<Profile>('GET', `/v1/sessions/${id}/profile${query({ format: 'json', ...params })}`, undefined, signal);
+
+export const getHeatMap = (id: number, params: Params) => ask<HeatMap>('GET', `/v1/sessions/${id}/heatmap${query(params)}`);
+export const getTimeline = (id: number, params: Params) => ask<Timeline>('GET', `/v1/sessions/${id}/timeline${query(params)}`);
 
 export const profileAddress = (id: number, format: string, params: Params = {}) =>
 	`/v1/sessions/${id}/profile${query({ format, ...params })}`;

@@ -7,6 +7,7 @@ import { ProfileView } from './profile';
 import { SessionsView } from './sessions';
 import { StatusView } from './status';
 import { TargetsView } from './targets';
+import { TimeView } from './time';
 
 export interface ViewProps {
 	query: URLSearchParams; // change it by setQuery() of route.ts
@@ -32,6 +33,7 @@ export const views: View[] = [
 	{ name: 'targets', title: 'Targets', letter: 't', search: 'Search targets', component: TargetsView },
 	{ name: 'sessions', title: 'Sessions', letter: 's', search: 'Search sessions', component: SessionsView },
 	{ name: 'profile', title: 'Profile', letter: 'p', component: ProfileView, ofSession: true },
+	{ name: 'time', title: 'Time', letter: 'i', component: TimeView, ofSession: true },
 	{ name: 'ledger', title: 'Ledger', letter: 'l', component: LedgerView, ofSession: true },
 	{ name: 'status', title: 'Status', letter: 'u', component: StatusView },
 ];
