@@ -53,11 +53,31 @@ static int64_t module_frame(
 	return calltree_frame(s->tree, FRAME_USER, (uint32_t)index, vaddr);
 }
 
-static uint32_t user_frame(
-	struct session_env *env, struct session *s, struct session_process *p, uint64_t addr)
+/* Until an address of the process may lead to other code. */
+static void tag_frames(struct session *s, struct session_process *p)
+{
+	uint64_t generation = space_code_generation(p->space);
+
+	if (p->frames_tag && p->code_generation == generation)
+		return;
+	p->frames_tag = ++s->frames_tag;
+	p->code_generation = generation;
+}
+
+static struct frame_seen *place_of(
+	const struct session *s, const struct session_process *p, uint64_t addr)
+{
+	uint64_t key = (addr ^ (uint64_t)p->frames_tag << 48) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &s->frames_seen[key >> (64 - FRAMES_SEEN_BITS)];
+}
+
+static uint32_t find_user_frame(struct session_env *env, struct session *s,
+	struct session_process *p, uint64_t addr, struct frame_seen *place)
 {
 	struct range *r = space_find(p->space, addr);
 	struct module *m;
+	uint32_t frame;
 
 	if (!r)
 		return calltree_special(s->tree, "[unknown]");
@@ -67,9 +87,24 @@ static uint32_t user_frame(
 		return calltree_frame(s->tree, FRAME_JIT, (uint32_t)p->tree_index, addr);
 	}
 	m = space_module(p->space, r);
-	if (m)
-		return module_frame(s, m, r, addr);
-	return calltree_special(s->tree, r->path && r->path[0] == '[' ? r->path : "[unknown]");
+	if (!m)
+		return calltree_special(
+			s->tree, r->path && r->path[0] == '[' ? r->path : "[unknown]");
+	frame = module_frame(s, m, r, addr);
+	/* One that could not be opened may be tried again. */
+	if (m->error == 0)
+		*place = (struct frame_seen){addr, p->frames_tag, frame};
+	return frame;
+}
+
+static uint32_t user_frame(
+	struct session_env *env, struct session *s, struct session_process *p, uint64_t addr)
+{
+	struct frame_seen *place = place_of(s, p, addr);
+
+	if (place->addr == addr && place->tag == p->frames_tag)
+		return place->frame;
+	return find_user_frame(env, s, p, addr, place);
 }
 
 /* What stands at the root end of a chain that is not whole; NULL for one that is. */
@@ -179,6 +214,7 @@ static uint32_t build_frames(struct session_env *env, struct session *s, struct 
 	use_tail(s, p, sample, c);
 	count_end(env, s, c->end);
 	marker = end_marker(c->end);
+	tag_frames(s, p);
 	if (marker)
 		env->frames[n++] = calltree_special(s->tree, marker);
 	for (unsigned i = c->count; i-- > 0;)

@@ -29,6 +29,7 @@ struct import {
 	const struct import_setup *setup;
 	struct perfdata *file;
 	uint8_t *bytes; /* of the file, mapped */
+	size_t let_go;  /* so many of them, from the first on */
 	const struct perfdata_info *info;
 	struct session_env *env;
 	struct run_stats stats; /* of this import alone */
@@ -248,8 +249,10 @@ static void on_progress(void *arg, size_t at)
 	struct import *im = arg;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), end = at / page * page;
 
-	if (end)
-		(void)madvise(im->bytes, end, MADV_DONTNEED);
+	if (end <= im->let_go)
+		return;
+	(void)madvise(im->bytes + im->let_go, end - im->let_go, MADV_DONTNEED);
+	im->let_go = end;
 }
 
 static bool on_sideband(void *arg, const struct sideband *sb)

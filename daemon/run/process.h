@@ -34,6 +34,10 @@ struct session_process {
 	unsigned looks;  /* at its stack for the command, in vain */
 	bool origin_new; /* either has changed since the tree was told */
 	unsigned images; /* programs it has run since it was first seen */
+	/* Stands for it in the session's frames_seen for as long as code_generation is the space's;
+	 * 0: none yet. */
+	uint32_t frames_tag;
+	uint64_t code_generation;
 	bool has_jit;
 	bool leader_exited; /* its other threads may go on */
 	bool over;          /* of a recording: all its threads have exited, as far as it tells */

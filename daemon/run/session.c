@@ -206,6 +206,9 @@ static int make_tree(struct session_env *env, struct session *s)
 	r = map_new(64, &s->module_index);
 	if (r < 0)
 		return r;
+	s->frames_seen = calloc((size_t)1 << FRAMES_SEEN_BITS, sizeof(*s->frames_seen));
+	if (!s->frames_seen)
+		return -ENOMEM;
 	r = get_unwinder(env, s->plan->unwinder, &s->unwinder);
 	if (r == 0 && s->plan->adaptive)
 		r = tails_new(TAIL_FRAMES_MAX, &s->tails);
@@ -323,6 +326,7 @@ static void let_go(struct session *s)
 	tails_free(s->tails);
 	map_free(s->thread_index);
 	map_free(s->module_index);
+	free(s->frames_seen);
 	if (s->plan)
 		free(s->plan->target.pids);
 	free(s->plan);
@@ -333,6 +337,7 @@ static void let_go(struct session *s)
 	s->tails = NULL;
 	s->thread_index = NULL;
 	s->module_index = NULL;
+	s->frames_seen = NULL;
 }
 
 void session_free(struct session *s)

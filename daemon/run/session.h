@@ -42,6 +42,14 @@ struct session_plan {
 	char warnings[1024]; /* lines */
 };
 
+/* What code of a file an address was found to be, in the tree. */
+struct frame_seen {
+	uint64_t addr;
+	uint32_t tag; /* a process's; 0: a free place */
+	uint32_t frame;
+};
+#define FRAMES_SEEN_BITS 12
+
 struct session {
 	uint64_t id;
 	uid_t owner;
@@ -57,8 +65,10 @@ struct session {
 	struct capture *capture;
 	struct processes *processes;
 	struct calltree *tree;
-	struct map *thread_index; /* tid -> index in the tree */
-	struct map *module_index; /* module id -> index in the tree */
+	struct map *thread_index;       /* tid -> index in the tree */
+	struct map *module_index;       /* module id -> index in the tree */
+	struct frame_seen *frames_seen; /* FRAMES_SEEN places: addresses of late */
+	uint32_t frames_tag;            /* the last one given to a process */
 	struct unwinder *unwinder;
 	struct tails *tails; /* NULL: not an adaptive session */
 	bool has_learnt;     /* something from a deep sample */

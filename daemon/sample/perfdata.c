@@ -9,9 +9,10 @@
 #include "daemon/sample/perfdata_parts.h"
 
 /* Without marks between them no more records than this wait for older ones. */
-#define CHUNKS_MAX     ((size_t)256 << 20) /* the same for unpacked bytes */
-#define PROGRESS_BYTES ((size_t)8 << 20)
-#define WAITING_MAX    ((size_t)4 << 20)
+#define CHUNKS_MAX        ((size_t)256 << 20) /* the same for unpacked bytes */
+#define PROGRESS_BYTES    ((size_t)8 << 20)
+#define WAITING_MAX       ((size_t)4 << 20)
+#define WAITING_BYTES_MAX ((size_t)64 << 20) /* of the file, between progress and reading */
 
 /* ---- handing out ---- */
 
@@ -102,13 +103,25 @@ static void hand_out(struct perfdata *pd, const uint8_t *bytes)
 		hand_out_other(pd, l, bytes, header.size);
 }
 
+/* Where the first record of the file is that still has to be looked at; of many that wait, without
+ * marks between them, where the reading is. */
+static size_t done_with(const struct perfdata *pd, size_t first_waiting)
+{
+	size_t at = pd->read_at;
+
+	for (size_t i = first_waiting; i < pd->waiting_count; i++)
+		if (!pd->waiting[i].chunk && (size_t)(pd->waiting[i].bytes - pd->bytes) < at)
+			at = (size_t)(pd->waiting[i].bytes - pd->bytes);
+	return pd->read_at - at > WAITING_BYTES_MAX ? pd->read_at : at;
+}
+
 /* By what was read and what was handed out, which may be far behind. */
-static void tell_progress(struct perfdata *pd)
+static void tell_progress(struct perfdata *pd, size_t first_waiting)
 {
 	if (!pd->sink->progress || pd->touched_bytes < PROGRESS_BYTES)
 		return;
 	pd->touched_bytes = 0;
-	pd->sink->progress(pd->sink->arg, pd->read_at);
+	pd->sink->progress(pd->sink->arg, done_with(pd, first_waiting));
 }
 
 /* ---- waiting for older ones ---- */
@@ -150,7 +163,7 @@ static void flush(struct perfdata *pd, uint64_t until_ns)
 	for (; n < pd->waiting_count && pd->waiting[n].t_ns <= until_ns; n++) {
 		if (!pd->over)
 			hand_out(pd, pd->waiting[n].bytes);
-		tell_progress(pd);
+		tell_progress(pd, n + 1);
 		pd->handed_ns = pd->waiting[n].t_ns;
 		let_go(&pd->waiting[n]);
 	}
@@ -336,7 +349,7 @@ static int take_records(struct perfdata *pd, const uint8_t *at, size_t left, str
 		if (!chunk)
 			pd->read_at = (size_t)(at - pd->bytes);
 		pd->touched_bytes += bytes;
-		tell_progress(pd);
+		tell_progress(pd, 0);
 	}
 	if (*ret_cut)
 		count_malformed(pd, left);

@@ -69,7 +69,7 @@ const uint8_t *perfdata_build_id(const struct perfdata *pd, const char *path, un
 struct perfdata_sink {
 	bool (*sample)(void *arg, const struct sample *s, unsigned event);
 	bool (*sideband)(void *arg, const struct sideband *s);
-	/* Each few MiB, with where in the file the reading is; may be NULL. What lies before may be
+	/* Each few MiB, with where in the file the work is; may be NULL. What lies before may be
 	 * read again, if seldom. */
 	void (*progress)(void *arg, size_t at);
 	void *arg;

@@ -529,6 +529,64 @@ static void the_sink_may_end_it(void **state)
 	buf_done(&f.bytes);
 }
 
+struct progress {
+	const char *bytes;
+	size_t at;
+	unsigned told, samples;
+};
+
+/* Long chains lie in the file itself. */
+static bool is_ahead(void *arg, const struct sample *s, unsigned event)
+{
+	struct progress *p = arg;
+
+	p->samples++;
+	assert_true((const char *)s->user_chain >= p->bytes + p->at);
+	return true;
+}
+
+static void note_progress(void *arg, size_t at)
+{
+	struct progress *p = arg;
+
+	assert_true(at >= p->at);
+	p->at = at;
+	p->told++;
+}
+
+static void progress_is_not_ahead_of_what_waits(void **state)
+{
+	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK, CHAIN_TYPE);
+	struct progress seen_so_far = {0};
+	struct perfdata_sink sink = {
+		.sample = is_ahead, .progress = note_progress, .arg = &seen_so_far};
+	struct buf message = BUF_INIT;
+	struct perfdata *pd;
+	struct bytes b;
+	struct file f;
+
+	begin(&f, &attr, 1);
+	for (unsigned i = 1; i <= 600; i++) { /* 36 MB */
+		begin_sample(&b, 10, i);
+		put(&b, 7500);
+		put(&b, PERF_CONTEXT_USER);
+		for (unsigned k = 1; k < 7500; k++)
+			put(&b, 0x401000 + k);
+		add(&f, &b);
+		if (i % 50 == 0)
+			add_round(&f);
+	}
+	end(&f);
+	seen_so_far.bytes = f.bytes.data;
+	assert_int_equal(perfdata_open(f.bytes.data, f.bytes.len, &pd, &message), 0);
+	assert_int_equal(perfdata_read(pd, &sink), 0);
+	perfdata_free(pd);
+	assert_int_equal(seen_so_far.samples, 600);
+	assert_true(seen_so_far.told >= 4);
+	assert_true(seen_so_far.at > f.bytes.len / 2);
+	buf_done(&f.bytes);
+}
+
 static void what_cannot_be_read_is_refused_with_a_reason(void **state)
 {
 	static const struct {
@@ -571,6 +629,7 @@ int main(void)
 		cmocka_unit_test(a_recording_that_was_killed_is_read_to_its_end),
 		cmocka_unit_test(a_pipe_has_its_attributes_among_the_records),
 		cmocka_unit_test(the_sink_may_end_it),
+		cmocka_unit_test(progress_is_not_ahead_of_what_waits),
 		cmocka_unit_test(what_cannot_be_read_is_refused_with_a_reason),
 	};
 
