@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/parse.h"
 #include "daemon/render/pprof.h"
 
 /* Field numbers. */
@@ -31,20 +30,6 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_FILE = 4 };
 
 /* ---- mappings ---- */
 
-/* Names a file that somebody looks for: the kernel's mark for deleted ones is none of its name. */
-static uint32_t file_id(struct pprof *w, const char *path)
-{
-	size_t len = strlen(path), kept = path_undeleted_len(path, len);
-	char *copy;
-
-	if (kept == len)
-		return pprof_string(w, path);
-	copy = arena_strdup(w->arena, path, kept);
-	if (!copy)
-		w->plain.error = -ENOMEM;
-	return copy ? pprof_string(w, copy) : 0;
-}
-
 static void put_mapping(struct pprof *w, uint32_t id, uint32_t file, const char *build_id,
 	uint64_t start, uint64_t limit, uint64_t offset)
 {
@@ -68,8 +53,8 @@ static void put_module(struct pprof *w, uint32_t module, uint32_t id)
 	const struct place *at = &w->places.modules[module];
 
 	w->mapping_of[module] = id;
-	put_mapping(w, id, file_id(w, profile_text(w->p, m->path)), profile_text(w->p, m->build_id),
-		at->base + at->lo, at->base + at->hi, at->lo);
+	put_mapping(w, id, pprof_string(w, profile_text(w->p, m->path)),
+		profile_text(w->p, m->build_id), at->base + at->lo, at->base + at->hi, at->lo);
 }
 
 /* Readers take the first mapping for the program. It is the file with most of the frames that is no
