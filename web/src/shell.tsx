@@ -151,7 +151,8 @@ function InView({ session }: { session: Session }) {
 				#{session.id} {title}
 			</a>
 			<Progress session={session} />
-			<a class="ledger" href={address('ledger', session.id)} aria-label="Ledger: what this profile does not know">
+			<a class="ledger" href={address('ledger', session.id)}>
+				<span class="unseen">Ledger: </span>
 				<LedgerLine ledger={session.ledger} />
 			</a>
 			{session.warnings.length > 0 && (

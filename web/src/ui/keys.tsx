@@ -32,14 +32,14 @@ function goByLetter(letter: string): void {
 
 export function useShellKeys(): void {
 	useEffect(() => {
-		let going = 0;
+		let going = -Infinity; // when "g" was pressed
 
 		function press(event: KeyboardEvent): void {
 			if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || typing(event.target))
 				return;
 			const after = event.timeStamp - going < GO_MS;
 
-			going = 0;
+			going = -Infinity;
 			if (after && event.key.length === 1)
 				goByLetter(event.key);
 			else if (event.key === 'g')

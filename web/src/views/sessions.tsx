@@ -92,7 +92,8 @@ function Row({ session }: { session: Session }) {
 			</div>
 			<div class="how-far">
 				<Progress session={session} />
-				<a class="below" href={address('ledger', session.id)} aria-label={`Ledger of session ${session.id}`}>
+				<a class="below" href={address('ledger', session.id)}>
+					<span class="unseen">Ledger of session {session.id}: </span>
 					<LedgerLine ledger={session.ledger} />
 				</a>
 			</div>
