@@ -107,6 +107,8 @@ export interface Profile {
 	unit: 'nanoseconds' | 'count';
 	total: number;
 	samples: number;
+	covers: { from_ns: number; to_ns: number; from: string; to: string; log_short: boolean };
+	folded: { weight: number; nodes: number };
 	ledger: Ledger;
 	kinds: string[];
 	modules: string[];
