@@ -17,7 +17,7 @@ const dist = join(top, 'dist');
 
 // What a browser loads for the page, all together.
 const PAGE = ['index.html', 'app.js', 'app.css'];
-const PAGE_BYTES = 110_000;
+const PAGE_BYTES = 125_000;
 const PAGE_GZIP_BYTES = 45_000;
 const COPIED = ['index.html', 'login.html', 'favicon.svg'];
 
@@ -29,6 +29,9 @@ const options = {
 	charset: 'utf8',
 	legalComments: 'none',
 	logLevel: 'warning',
+	// A call with the children behind the properties is 3 kB shorter, over all, than what tsconfig.json names.
+	inject: [join(top, 'src/jsx.ts')],
+	tsconfigRaw: { compilerOptions: { jsx: 'react', jsxFactory: 'h', jsxFragmentFactory: 'Fragment', verbatimModuleSyntax: true } },
 };
 
 async function bundle(out) {

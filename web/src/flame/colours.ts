@@ -100,37 +100,37 @@ const KIND_FILLS: Record<number, number> = {
 // Gives fills to names. A module keeps its hue as long as the page is open, and has the same in
 // most profiles: its own by its text, or the next free one.
 export class Colours {
-	private readonly hueOf = new Map<string, number>();
-	private readonly used = new Uint8Array(HUES);
-	private moduleFills: number[] = [];
-	private names: Names | null = null;
+	readonly #hueOf = new Map<string, number>();
+	readonly #used = new Uint8Array(HUES);
+	#moduleFills: number[] = [];
+	#names: Names | null = null;
 
-	private hue(module: string): number {
-		let hue = this.hueOf.get(module);
+	#hue(module: string): number {
+		let hue = this.#hueOf.get(module);
 
 		if (hue === undefined) {
 			const own = hash(module) % HUES;
 			hue = own;
-			for (let i = 0; i < HUES && this.used[hue]; i++)
+			for (let i = 0; i < HUES && this.#used[hue]; i++)
 				hue = (own + i * 7) % HUES;
-			if (this.used[hue])
+			if (this.#used[hue])
 				hue = own;
-			this.used[hue] = 1;
-			this.hueOf.set(module, hue);
+			this.#used[hue] = 1;
+			this.#hueOf.set(module, hue);
 		}
 		return hue;
 	}
 
 	// The heaviest modules first, so that they get hues of their own.
 	prepare(names: Names, modulesByWeight: readonly number[]): void {
-		this.names = names;
+		this.#names = names;
 		for (const module of modulesByWeight)
-			this.hue(names.modules[module]);
-		this.moduleFills = names.modules.map((module) => (module ? this.hue(module) : GREY));
+			this.#hue(names.modules[module]);
+		this.#moduleFills = names.modules.map((module) => (module ? this.#hue(module) : GREY));
 	}
 
 	fillOfModule(module: string): number {
-		return module ? this.hue(module) : GREY;
+		return module ? this.#hue(module) : GREY;
 	}
 
 	fillOfKind(kind: number): number {
@@ -138,7 +138,7 @@ export class Colours {
 	}
 
 	fillOf(name: number, scheme: Scheme): number {
-		const names = this.names!, kind = names.kind[name];
+		const names = this.#names!, kind = names.kind[name];
 
 		if (kind <= KIND.thread || kind === KIND.special)
 			return GREY;
@@ -146,6 +146,6 @@ export class Colours {
 			return this.fillOfKind(kind);
 		if (scheme === 'function')
 			return hash(names.text[name]) % HUES;
-		return this.moduleFills[names.module[name]] ?? GREY;
+		return this.#moduleFills[names.module[name]] ?? GREY;
 	}
 }

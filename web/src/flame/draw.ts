@@ -76,18 +76,18 @@ function writeNames(context: CanvasRenderingContext2D, c: Columns, boxes: Boxes,
 }
 
 export class Painter {
-	private order = new Int32Array(4096);
-	private fills = new Uint8Array(4096);
+	#order = new Int32Array(4096);
+	#fills = new Uint8Array(4096);
 
 	paint(context: CanvasRenderingContext2D, c: Columns, boxes: Boxes, widths: TextWidths, look: Look, place: Place): void {
-		if (this.order.length < boxes.count) {
-			this.order = new Int32Array(boxes.count * 2);
-			this.fills = new Uint8Array(boxes.count * 2);
+		if (this.#order.length < boxes.count) {
+			this.#order = new Int32Array(boxes.count * 2);
+			this.#fills = new Uint8Array(boxes.count * 2);
 		}
-		const begins = sortByFill(c, boxes, look, this.order, this.fills);
+		const begins = sortByFill(c, boxes, look, this.#order, this.#fills);
 		context.setTransform(look.ratio, 0, 0, look.ratio, 0, 0);
 		context.clearRect(0, 0, place.width, place.height);
-		fillBoxes(context, boxes, this.order, begins, look, place);
+		fillBoxes(context, boxes, this.#order, begins, look, place);
 		writeNames(context, c, boxes, widths, look, place);
 	}
 }

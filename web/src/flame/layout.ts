@@ -1,5 +1,6 @@
 // Which boxes a window on a tree has: only what is a pixel wide.
 import type { Columns } from '../profile/columns';
+import { doubled } from '../profile/grow';
 
 // What is seen, in weight from the left end.
 export interface Window {
@@ -19,7 +20,7 @@ export class Boxes {
 
 	push(node: number, row: number, x: number, w: number, isRun: number): void {
 		if (this.count === this.node.length)
-			this.grow();
+			this.#grow();
 		const i = this.count++;
 		this.node[i] = node;
 		this.row[i] = row;
@@ -28,17 +29,12 @@ export class Boxes {
 		this.isRun[i] = isRun;
 	}
 
-	private grow(): void {
-		const bigger = <T extends Int32Array | Float32Array | Uint8Array>(old: T): T => {
-			const more = new (old.constructor as new (n: number) => T)(old.length * 2);
-			more.set(old);
-			return more;
-		};
-		this.node = bigger(this.node);
-		this.row = bigger(this.row);
-		this.x = bigger(this.x);
-		this.w = bigger(this.w);
-		this.isRun = bigger(this.isRun);
+	#grow(): void {
+		this.node = doubled(this.node);
+		this.row = doubled(this.row);
+		this.x = doubled(this.x);
+		this.w = doubled(this.w);
+		this.isRun = doubled(this.isRun);
 	}
 }
 
@@ -62,22 +58,22 @@ export interface Rows {
 }
 
 class Layout {
-	private readonly scale: number;
-	private readonly runFrom: Float64Array;
-	private readonly runTo: Float64Array;
-	private readonly runNode: Int32Array;
+	readonly #scale: number;
+	readonly #runFrom: Float64Array;
+	readonly #runTo: Float64Array;
+	readonly #runNode: Int32Array;
 
 	constructor(readonly c: Columns, readonly window: Window, readonly width: number,
 		readonly rows: Rows, readonly into: Boxes) {
-		this.scale = width / (window.right - window.left);
-		this.runFrom = new Float64Array(c.height + 1);
-		this.runTo = new Float64Array(c.height + 1);
-		this.runNode = new Int32Array(c.height + 1).fill(-1);
+		this.#scale = width / (window.right - window.left);
+		this.#runFrom = new Float64Array(c.height + 1);
+		this.#runTo = new Float64Array(c.height + 1);
+		this.#runNode = new Int32Array(c.height + 1).fill(-1);
 	}
 
-	private emit(node: number, row: number, from: number, to: number, isRun: number): void {
-		const x0 = Math.max(0, (from - this.window.left) * this.scale);
-		const x1 = Math.min(this.width, (to - this.window.left) * this.scale);
+	#emit(node: number, row: number, from: number, to: number, isRun: number): void {
+		const x0 = Math.max(0, (from - this.window.left) * this.#scale);
+		const x1 = Math.min(this.width, (to - this.window.left) * this.#scale);
 
 		if (row >= this.into.rows)
 			this.into.rows = row + 1;
@@ -85,23 +81,23 @@ class Layout {
 			this.into.push(node, row, x0, x1 - x0, isRun);
 	}
 
-	private flush(row: number): void {
-		if (this.runNode[row] >= 0 && (this.runTo[row] - this.runFrom[row]) * this.scale >= 1)
-			this.emit(this.runNode[row], row, this.runFrom[row], this.runTo[row], 1);
-		this.runNode[row] = -1;
+	#flush(row: number): void {
+		if (this.#runNode[row] >= 0 && (this.#runTo[row] - this.#runFrom[row]) * this.#scale >= 1)
+			this.#emit(this.#runNode[row], row, this.#runFrom[row], this.#runTo[row], 1);
+		this.#runNode[row] = -1;
 	}
 
-	private narrow(node: number, from: number, to: number): void {
+	#narrow(node: number, from: number, to: number): void {
 		const row = this.c.depth[node];
 
-		if (this.runNode[row] >= 0 && (from - this.runTo[row]) * this.scale < 1) {
-			this.runTo[row] = to;
+		if (this.#runNode[row] >= 0 && (from - this.#runTo[row]) * this.#scale < 1) {
+			this.#runTo[row] = to;
 			return;
 		}
-		this.flush(row);
-		this.runNode[row] = node;
-		this.runFrom[row] = from;
-		this.runTo[row] = to;
+		this.#flush(row);
+		this.#runNode[row] = node;
+		this.#runFrom[row] = from;
+		this.#runTo[row] = to;
 	}
 
 	// What begins left of the window and reaches into it is one chain: the nodes on the way to the
@@ -114,20 +110,20 @@ class Layout {
 			if (this.c.start[i] + this.c.total[i] > this.window.left)
 				path.push(i);
 		while (path.length)
-			this.box(path.pop()!);
+			this.#box(path.pop()!);
 		return first;
 	}
 
 	// False: it is too narrow to look into.
-	private box(node: number): boolean {
+	#box(node: number): boolean {
 		const from = this.c.start[node], total = this.c.total[node];
 
-		if (total * this.scale < 1) {
+		if (total * this.#scale < 1) {
 			if (total > 0)
-				this.narrow(node, from, from + total);
+				this.#narrow(node, from, from + total);
 			return false;
 		}
-		this.emit(node, this.c.depth[node], from, from + total, 0);
+		this.#emit(node, this.c.depth[node], from, from + total, 0);
 		return true;
 	}
 
@@ -135,9 +131,9 @@ class Layout {
 		let i = this.chain();
 
 		while (i < this.c.count && this.c.start[i] < this.window.right)
-			i = this.box(i) ? i + 1 : this.c.end[i];
+			i = this.#box(i) ? i + 1 : this.c.end[i];
 		for (let row = 0; row < this.c.height; row++)
-			this.flush(row);
+			this.#flush(row);
 	}
 }
 

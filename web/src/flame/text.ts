@@ -4,16 +4,20 @@
 export const ELLIPSIS = '…';
 
 export class TextWidths {
-	private readonly known = new Map<string, number>();
+	readonly #known = new Map<string, number>();
 
-	constructor(private readonly measure: (text: string) => number) {}
+	readonly #measure: (text: string) => number;
 
-	private of(character: string): number {
-		let width = this.known.get(character);
+	constructor(measure: (text: string) => number) {
+		this.#measure = measure;
+	}
+
+	#of(character: string): number {
+		let width = this.#known.get(character);
 
 		if (width === undefined) {
-			width = this.measure(character);
-			this.known.set(character, width);
+			width = this.#measure(character);
+			this.#known.set(character, width);
 		}
 		return width;
 	}
@@ -21,11 +25,11 @@ export class TextWidths {
 	// As much of the text as fits, with an ellipsis if that is not all; "" if that is too little to
 	// tell anything.
 	clip(text: string, room: number): string {
-		const ellipsis = this.of(ELLIPSIS);
+		const ellipsis = this.#of(ELLIPSIS);
 		let width = 0, fits = 0, characters = 0;
 
 		for (const character of text) {
-			width += this.of(character);
+			width += this.#of(character);
 			if (width > room)
 				return characters >= 2 ? text.slice(0, fits) + ELLIPSIS : '';
 			if (width + ellipsis <= room) {

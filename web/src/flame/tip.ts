@@ -30,32 +30,32 @@ export function describe(unit: 'nanoseconds' | 'count'): Describe {
 }
 
 export class Tip {
-	private readonly box = document.createElement('div');
+	readonly #box = document.createElement('div');
 
 	constructor(host: HTMLElement) {
-		this.box.className = 'flame-tip';
-		this.box.hidden = true;
-		this.box.setAttribute('aria-hidden', 'true');
-		host.append(this.box);
+		this.#box.className = 'flame-tip';
+		this.#box.hidden = true;
+		this.#box.setAttribute('aria-hidden', 'true');
+		host.append(this.#box);
 	}
 
 	hide(): void {
-		this.box.hidden = true;
+		this.#box.hidden = true;
 	}
 
 	// Beside the point, and inside the window of the browser.
 	show(told: Told, x: number, y: number): void {
 		const title = document.createElement('b');
 		title.textContent = told.title;
-		this.box.replaceChildren(title, ...told.lines.map((text) => {
+		this.#box.replaceChildren(title, ...told.lines.map((text) => {
 			const line = document.createElement('div');
 			line.textContent = text;
 			return line;
 		}));
-		this.box.hidden = false;
-		const { width, height } = this.box.getBoundingClientRect();
+		this.#box.hidden = false;
+		const { width, height } = this.#box.getBoundingClientRect();
 		const left = Math.max(4, Math.min(x + 14, innerWidth - width - 8));
 		const top = y + 18 + height > innerHeight ? Math.max(4, y - height - 10) : y + 18;
-		this.box.style.transform = `translate(${left}px, ${top}px)`;
+		this.#box.style.transform = `translate(${left}px, ${top}px)`;
 	}
 }

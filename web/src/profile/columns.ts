@@ -24,28 +24,6 @@ export interface Columns {
 export type ProfileTree = Pick<Profile, 'kinds' | 'modules' | 'files' | 'names' | 'name_module' | 'name_kind' | 'name_file'
 	| 'name_line' | 'depth' | 'name' | 'self' | 'samples_total'>;
 
-// Closes the nodes from depth `top` up to depth `until`; returns the weight to their left.
-class Closing {
-	readonly path: Int32Array;
-	left = 0;
-
-	constructor(readonly c: Columns) {
-		this.path = new Int32Array(c.count + 1);
-	}
-
-	close(top: number, until: number, at: number): void {
-		const { end, total, self, parent } = this.c;
-
-		for (let d = top; d >= until; d--) {
-			const node = this.path[d];
-			end[node] = at;
-			this.left += self[node];
-			if (parent[node] >= 0)
-				total[parent[node]] += total[node];
-		}
-	}
-}
-
 // The columns that follow from depth, self and either kind of sample counts.
 export function derive(names: Names, depth: Int32Array, name: Int32Array, self: Float64Array,
 	counts: { samples?: Float64Array; selfSamples?: Float64Array }): Columns {
@@ -57,21 +35,30 @@ export function derive(names: Names, depth: Int32Array, name: Int32Array, self: 
 		parent: new Int32Array(count), end: new Int32Array(count),
 		total: Float64Array.from(self), start: new Float64Array(count),
 	};
-	const closing = new Closing(c);
-	let open = -1;
+	const path = new Int32Array(count + 1);
+	let open = -1, left = 0;
+
+	function close(until: number, at: number): void {
+		for (; open >= until; open--) {
+			const node = path[open];
+			c.end[node] = at;
+			left += self[node];
+			if (open > 0)
+				c.total[path[open - 1]] += c.total[node];
+		}
+	}
 
 	for (let i = 0; i < count; i++) {
 		const d = depth[i];
 		if (d < (i > 0 ? 1 : 0) || d > open + 1 || !(name[i] >= 0 && name[i] < names.count))
 			throw new Error(`This is not a profile: node ${i} does not fit the one before it.`);
-		closing.close(open, d, i);
-		closing.path[d] = i;
-		open = d;
-		c.parent[i] = d > 0 ? closing.path[d - 1] : -1;
-		c.start[i] = closing.left;
+		close(d, i);
+		path[++open] = i;
+		c.parent[i] = d > 0 ? path[d - 1] : -1;
+		c.start[i] = left;
 		c.height = Math.max(c.height, d + 1);
 	}
-	closing.close(open, 0, count);
+	close(0, count);
 	sumSamples(c, counts.samples !== undefined);
 	return c;
 }

@@ -37,9 +37,9 @@ export class Names {
 	readonly files: string[] = [];
 	// Of each function, the first name that is of it.
 	readonly funcName: number[] = [];
-	private readonly funcByKey = new Map<string, number>();
-	private ranks: Int32Array = new Int32Array(0);
-	private hashes: Int32Array = new Int32Array(0);
+	readonly #funcByKey = new Map<string, number>();
+	#ranks: Int32Array = new Int32Array(0);
+	#hashes: Int32Array = new Int32Array(0);
 
 	get count(): number {
 		return this.text.length;
@@ -52,11 +52,11 @@ export class Names {
 	add(text: string, module: number, kind: number, file = -1, line = 0): number {
 		const id = this.text.length;
 		const key = functionKey(text, this.modules[module] ?? '');
-		let func = this.funcByKey.get(key);
+		let func = this.#funcByKey.get(key);
 
 		if (func === undefined) {
 			func = this.funcName.length;
-			this.funcByKey.set(key, func);
+			this.#funcByKey.set(key, func);
 			this.funcName.push(id);
 		}
 		this.text.push(text);
@@ -85,32 +85,32 @@ export class Names {
 
 	// -1: there is no such function here.
 	funcOfKey(key: string): number {
-		return this.funcByKey.get(key) ?? -1;
+		return this.#funcByKey.get(key) ?? -1;
 	}
 
 	// Where each name stands among all when they are sorted: siblings are drawn in this order.
 	rank(): Int32Array {
-		if (this.ranks.length !== this.count) {
+		if (this.#ranks.length !== this.count) {
 			const order = Array.from(this.text.keys());
 			const { text, module, kind, line } = this;
 			order.sort((a, b) => (text[a] < text[b] ? -1 : text[a] > text[b] ? 1
 				: module[a] - module[b] || kind[a] - kind[b] || line[a] - line[b] || a - b));
-			this.ranks = new Int32Array(this.count);
-			order.forEach((name, i) => (this.ranks[name] = i));
+			this.#ranks = new Int32Array(this.count);
+			order.forEach((name, i) => (this.#ranks[name] = i));
 		}
-		return this.ranks;
+		return this.#ranks;
 	}
 
 	// A number for each name that is the same in every profile that has it.
 	hash(): Int32Array {
-		if (this.hashes.length !== this.count) {
+		if (this.#hashes.length !== this.count) {
 			const hashes = new Int32Array(this.count);
-			hashes.set(this.hashes);
-			for (let i = this.hashes.length; i < this.count; i++)
+			hashes.set(this.#hashes);
+			for (let i = this.#hashes.length; i < this.count; i++)
 				hashes[i] = hashText(this.placeOf(i), hashText(this.moduleOf(i),
 					hashText(this.text[i], 0x811c9dc5 ^ this.kind[i])));
-			this.hashes = hashes;
+			this.#hashes = hashes;
 		}
-		return this.hashes;
+		return this.#hashes;
 	}
 }
