@@ -21,27 +21,20 @@
  * All numbers but min_share are integers and are written in full, also beyond 2^53. Depth has no
  * limit but max_depth. Columns take a quarter of the bytes that an object for each node would. */
 #include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
+#include "daemon/render/distinct.h"
+#include "daemon/render/parts.h"
 #include "daemon/render/text.h"
 #include "daemon/render/writer.h"
-#include "daemon/tree/intern.h"
 #include "daemon/tree/ledger.h"
-
-/* Distinct strings, and which of them each name has. */
-struct column {
-	const char **list;
-	uint32_t count;
-	uint32_t *of_name;
-};
 
 struct json {
 	const struct view *view;
-	struct column modules, files;
-	unsigned part;
-	uint32_t at; /* in the array of this part */
+	struct distinct modules, files;
+	struct parts parts;
+	bool begun;
 };
 
 static void string(struct buf *into, const char *text)
@@ -190,63 +183,87 @@ static void head(struct buf *into, const struct view *v)
 	buf_append_char(into, ']');
 }
 
-static void put_module_text(const struct json *j, uint32_t i, struct buf *into)
+static void put_module_text(void *state, size_t i, struct buf *into)
 {
+	const struct json *j = state;
+
 	string(into, j->modules.list[i]);
 }
 
-static void put_file_text(const struct json *j, uint32_t i, struct buf *into)
+static void put_file_text(void *state, size_t i, struct buf *into)
 {
+	const struct json *j = state;
+
 	string(into, j->files.list[i]);
 }
 
-static void put_name_text(const struct json *j, uint32_t i, struct buf *into)
+static void put_name_text(void *state, size_t i, struct buf *into)
 {
+	const struct json *j = state;
+
 	string(into, j->view->names[i].text);
 }
 
-static void put_name_module(const struct json *j, uint32_t i, struct buf *into)
+static void put_name_module(void *state, size_t i, struct buf *into)
 {
+	const struct json *j = state;
+
 	buf_append_u64(into, j->modules.of_name[i]);
 }
 
-static void put_name_kind(const struct json *j, uint32_t i, struct buf *into)
+static void put_name_kind(void *state, size_t i, struct buf *into)
 {
+	const struct json *j = state;
+
 	buf_append_u64(into, j->view->names[i].kind);
 }
 
-static void put_name_file(const struct json *j, uint32_t i, struct buf *into)
+static void put_name_file(void *state, size_t i, struct buf *into)
 {
+	const struct json *j = state;
+
 	buf_append_u64(into, j->files.of_name[i]);
 }
 
-static void put_name_line(const struct json *j, uint32_t i, struct buf *into)
+static void put_name_line(void *state, size_t i, struct buf *into)
 {
+	const struct json *j = state;
+
 	buf_append_u64(into, j->view->names[i].line);
 }
 
-static void put_name_unnamed(const struct json *j, uint32_t i, struct buf *into)
+static void put_name_unnamed(void *state, size_t i, struct buf *into)
 {
+	const struct json *j = state;
+
 	buf_append_u64(into, j->view->names[i].unnamed);
 }
 
-static void put_depth(const struct json *j, uint32_t i, struct buf *into)
+static void put_depth(void *state, size_t i, struct buf *into)
 {
+	const struct json *j = state;
+
 	buf_append_u64(into, j->view->nodes[i].depth);
 }
 
-static void put_name(const struct json *j, uint32_t i, struct buf *into)
+static void put_name(void *state, size_t i, struct buf *into)
 {
+	const struct json *j = state;
+
 	buf_append_u64(into, j->view->nodes[i].name);
 }
 
-static void put_self(const struct json *j, uint32_t i, struct buf *into)
+static void put_self(void *state, size_t i, struct buf *into)
 {
+	const struct json *j = state;
+
 	buf_append_u64(into, j->view->nodes[i].self);
 }
 
-static void put_samples(const struct json *j, uint32_t i, struct buf *into)
+static void put_samples(void *state, size_t i, struct buf *into)
 {
+	const struct json *j = state;
+
 	buf_append_u64(into, j->view->nodes[i].samples);
 }
 
@@ -261,8 +278,9 @@ static void put_text_of(const struct json *j, const char *key, uint32_t text, st
 		buf_append_str(into, "null");
 }
 
-static void put_process(const struct json *j, uint32_t i, struct buf *into)
+static void put_process(void *state, size_t i, struct buf *into)
 {
+	const struct json *j = state;
 	const struct profile_process *p = &j->view->profile->processes[i];
 
 	buf_printf(into, "{\"pid\":%d", (int)p->pid);
@@ -273,87 +291,53 @@ static void put_process(const struct json *j, uint32_t i, struct buf *into)
 	buf_append_char(into, '}');
 }
 
-enum counted { PROCESSES, MODULES, FILES, NAMES, NODES };
+static size_t process_count(const void *state)
+{
+	return ((const struct json *)state)->view->profile->process_count;
+}
 
-/* The arrays, one after the other. */
-static const struct part {
-	const char *key;
-	enum counted counted;
-	void (*put)(const struct json *j, uint32_t i, struct buf *into);
-} parts[] = {
-	{"processes", PROCESSES, put_process},
-	{"modules", MODULES, put_module_text},
-	{"files", FILES, put_file_text},
-	{"names", NAMES, put_name_text},
-	{"name_module", NAMES, put_name_module},
-	{"name_kind", NAMES, put_name_kind},
-	{"name_file", NAMES, put_name_file},
-	{"name_line", NAMES, put_name_line},
-	{"name_unnamed", NAMES, put_name_unnamed},
-	{"depth", NODES, put_depth},
-	{"name", NODES, put_name},
-	{"self", NODES, put_self},
-	{"samples_total", NODES, put_samples},
+static size_t module_count(const void *state)
+{
+	return ((const struct json *)state)->modules.count;
+}
+
+static size_t file_count(const void *state)
+{
+	return ((const struct json *)state)->files.count;
+}
+
+static size_t name_count(const void *state)
+{
+	return ((const struct json *)state)->view->name_count;
+}
+
+static size_t node_count(const void *state)
+{
+	return ((const struct json *)state)->view->node_count;
+}
+
+static const struct part parts[] = {
+	{",\"processes\":", process_count, put_process},
+	{",\"modules\":", module_count, put_module_text},
+	{",\"files\":", file_count, put_file_text},
+	{",\"names\":", name_count, put_name_text},
+	{",\"name_module\":", name_count, put_name_module},
+	{",\"name_kind\":", name_count, put_name_kind},
+	{",\"name_file\":", name_count, put_name_file},
+	{",\"name_line\":", name_count, put_name_line},
+	{",\"name_unnamed\":", name_count, put_name_unnamed},
+	{",\"depth\":", node_count, put_depth},
+	{",\"name\":", node_count, put_name},
+	{",\"self\":", node_count, put_self},
+	{",\"samples_total\":", node_count, put_samples},
 };
-
-#define PART_COUNT (sizeof(parts) / sizeof(parts[0]))
-
-static uint32_t count_of(const struct json *j, enum counted counted)
-{
-	switch (counted) {
-	case PROCESSES: return j->view->profile->process_count;
-	case MODULES: return j->modules.count;
-	case FILES: return j->files.count;
-	case NAMES: return j->view->name_count;
-	default: return j->view->node_count;
-	}
-}
-
-static int find_or_add(struct column *c, struct index *index, const char *text, uint32_t *ret_id)
-{
-	uint64_t hash = hash_bytes(text, strlen(text), 0);
-	size_t cursor = hash;
-	int r;
-
-	while ((*ret_id = index_next(index, hash, &cursor)) != INDEX_NONE) {
-		if (strcmp(c->list[*ret_id], text) == 0)
-			return 0;
-	}
-	r = index_room(index);
-	if (r < 0)
-		return r;
-	index_put(index, hash, c->count);
-	c->list[c->count] = text;
-	*ret_id = c->count++;
-	return 0;
-}
-
-static int column_init(struct column *c, const struct view *v, bool files)
-{
-	struct index index = {0};
-	int r = 0;
-
-	c->list = malloc((v->name_count + (size_t)1) * sizeof(*c->list));
-	c->of_name = malloc((v->name_count + (size_t)1) * sizeof(*c->of_name));
-	if (!c->list || !c->of_name)
-		return -ENOMEM;
-	for (uint32_t i = 0; r == 0 && i < v->name_count; i++) {
-		const struct view_name *n = &v->names[i];
-
-		r = find_or_add(c, &index, files ? n->file : n->module, &c->of_name[i]);
-	}
-	index_done(&index);
-	return r;
-}
 
 static void json_end(void *state)
 {
 	struct json *j = state;
 
-	free(j->modules.list);
-	free(j->modules.of_name);
-	free(j->files.list);
-	free(j->files.of_name);
+	distinct_done(&j->modules);
+	distinct_done(&j->files);
 	free(j);
 }
 
@@ -365,9 +349,10 @@ static int json_start(const struct view *v, const struct svg_options *svg, void 
 	if (!j)
 		return -ENOMEM;
 	j->view = v;
-	r = column_init(&j->modules, v, false);
+	j->parts = (struct parts)PARTS(parts);
+	r = distinct_modules(v, &j->modules);
 	if (r == 0)
-		r = column_init(&j->files, v, true);
+		r = distinct_files(v, &j->files);
 	if (r < 0) {
 		json_end(j);
 		return r;
@@ -376,37 +361,16 @@ static int json_start(const struct view *v, const struct svg_options *svg, void 
 	return 0;
 }
 
-/* As much of this part as fits the piece. True: the part is complete. */
-static bool put_part(struct json *j, struct buf *into, size_t until)
-{
-	const struct part *part = &parts[j->part];
-	uint32_t count = count_of(j, part->counted);
-
-	if (j->at == 0)
-		buf_printf(into, ",\"%s\":[", part->key);
-	for (; j->at < count; j->at++) {
-		if (into->len >= until || into->error)
-			return false;
-		if (j->at > 0)
-			buf_append_char(into, ',');
-		part->put(j, j->at, into);
-	}
-	buf_append_char(into, ']');
-	return true;
-}
-
 static int json_more(void *state, struct buf *into)
 {
 	struct json *j = state;
 	size_t until = into->len + RENDER_PIECE_BYTES;
 
-	if (j->part == 0 && j->at == 0)
+	if (!j->begun)
 		head(into, j->view);
-	for (; j->part < PART_COUNT; j->part++) {
-		if (!put_part(j, into, until))
-			return 1;
-		j->at = 0;
-	}
+	j->begun = true;
+	if (!parts_put(&j->parts, j, into, until))
+		return 1;
 	buf_append_str(into, "}\n");
 	return 0;
 }

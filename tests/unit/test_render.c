@@ -290,6 +290,26 @@ static uint64_t check_folded(const struct buf *out, unsigned min_frames, unsigne
 	return sum;
 }
 
+/* A piece that is full at the end of an array: the next array begins once all the same. */
+static void json_pieces_end_between_arrays(void **state)
+{
+	AUTO(cJSON_Delete_auto) cJSON *json = NULL;
+	AUTO(profile_unref_auto) struct profile *p = NULL;
+	static char long_name[70000];
+	struct view_query q = {0};
+	struct sample_builder b;
+	uint32_t process;
+
+	memset(long_name, 'z', sizeof(long_name) - 1);
+	sample_begin(&b, 1);
+	process = sample_process(&b, 1, "app");
+	sample_add(&b, sample_chain(&b, process, sample_module(&b, "/app"), long_name), 0, 1, 1);
+	p = sample_end(&b);
+	json = json_of(p, &q);
+	assert_int_equal(number(json, "samples"), 1);
+	column(json, "name_module", 2);
+}
+
 static void folded_has_a_line_for_each_stack(void **state)
 {
 	AUTO(profile_unref_auto) struct profile *p = sample_small();
@@ -639,6 +659,7 @@ int main(void)
 		cmocka_unit_test(json_says_what_it_covers),
 		cmocka_unit_test(json_prints_large_numbers_in_full),
 		cmocka_unit_test(json_survives_hostile_names),
+		cmocka_unit_test(json_pieces_end_between_arrays),
 		cmocka_unit_test(folded_has_a_line_for_each_stack),
 		cmocka_unit_test(folded_into_the_root_has_a_frame),
 		cmocka_unit_test(folded_survives_hostile_names),
