@@ -15,6 +15,9 @@ const struct format formats[] = {
 	{"text", ".txt", "tables for people"},
 	{"perfdata", ".data", "the single samples, for perf"},
 	{"pprof", ".pb.gz", "for go tool pprof"},
+	{"speedscope", ".speedscope.json", "for speedscope"},
+	{"firefox", ".firefox.json", "for the Firefox Profiler, and Perfetto"},
+	{"chrome", ".trace.json", "trace events, for Perfetto and chrome://tracing"},
 	{NULL, NULL, NULL},
 };
 

@@ -51,7 +51,7 @@ static void make(struct req *r, struct dump *d)
 {
 	AUTO(profile_unref_auto) struct profile *p = NULL;
 	AUTO(buf_done) struct buf message = {.max_bytes = 64 << 10};
-	bool with_log = asked_needs_log(&d->asked) || render_needs_log(d->format);
+	bool with_log = asked_needs_log(&d->asked) || render_log(d->format) != RENDER_LOG_UNUSED;
 	int error = run_profile(
 		r->http->setup.run, &r->who, r->id, with_log, d->asked.inlines, &p, &message);
 
@@ -71,6 +71,9 @@ static void dump(struct req *r, struct dump *d)
 	if (r->answer.stream) {
 		if (d->format == RENDER_SVG)
 			r->answer.csp = SVG_POLICY;
+		answer_header(r, "Content-Disposition", "%s; filename=\"profile-%" PRIu64 ".%s\"",
+			render_is_for_browsers(d->format) ? "inline" : "attachment", r->id,
+			render_extension(d->format));
 		dump_first_piece(r, d);
 	}
 	http_leave(&r->http->heavy);

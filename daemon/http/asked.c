@@ -151,7 +151,7 @@ void asked_refuse_view(struct req *r, int error)
 		problem(r, 422,
 			"This session has kept no log of its samples, so that time ranges and "
 			"threads cannot be told apart; ask without from, to, last, thread and "
-			"by=thread, and not for perfdata.");
+			"by=thread, and for none of perfdata, firefox and chrome.");
 	else
 		problem(r, 503, "There is no memory for this view; ask for less, as by min=0.1.");
 }

@@ -29,14 +29,14 @@ static bool ask_svg(struct req *r, struct svg_options *svg)
 
 static bool ask_format(struct req *r, enum render_format *format)
 {
+	AUTO(buf_done) struct buf names = BUF_INIT;
 	const char *text = uri_get(&r->uri, "format");
 
 	if (!text || render_format_parse(text, format) == 0)
 		return true;
-	problem(r, 400,
-		"The query value format must be json, folded, svg, text, perfdata or pprof, not "
-		"\"%.100s\".",
-		text);
+	render_format_names(&names);
+	problem(r, 400, "The query value format must be %s, not \"%.100s\".",
+		names.data ? names.data : "another", text);
 	return false;
 }
 
@@ -51,7 +51,8 @@ void dump_open(struct req *r, struct dump *d, struct profile *p)
 	struct view *view;
 
 	d->asked.view.all_events = !d->asked.event;
-	if (render_needs_log(d->format) && !p->log)
+	render_fit_query(d->format, p->log_count > 0, d->asked.by_given, &d->asked.view);
+	if (render_log(d->format) == RENDER_LOG_NEEDED && !p->log)
 		asked_refuse_view(r, -ENODATA);
 	else if (!asked_view(r, &d->asked, p, &view))
 		return;

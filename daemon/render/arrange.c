@@ -8,9 +8,12 @@ struct arranging {
 	const struct labels *labels;
 	struct made *made;
 	uint32_t count;
-	uint32_t *ranks; /* by label: its place in their order */
-	uint64_t least;  /* total; what has less is folded */
+	uint32_t *ranks;   /* by label: its place in their order */
+	uint64_t least;    /* total; what has less is folded */
+	uint32_t *node_of; /* by made node, when places are asked for */
 };
+
+#define NOWHERE UINT32_MAX
 
 static void sum_up(struct arranging *b)
 {
@@ -157,6 +160,8 @@ static int walk(struct arranging *b)
 			fold(v, m, at.parent);
 			continue;
 		}
+		if (b->node_of)
+			b->node_of[at.made] = own;
 		v->nodes[v->node_count++] = (struct view_node){
 			.depth = at.depth,
 			.name = b->ranks[m->label],
@@ -202,6 +207,26 @@ static int take_names(struct arranging *b, const uint32_t *order)
 	return 0;
 }
 
+/* What was folded is where its parent is, which comes before it. */
+static void move_places(struct arranging *b)
+{
+	for (uint32_t i = 0; i < b->count; i++)
+		if (b->node_of[i] == NOWHERE)
+			b->node_of[i] = b->node_of[b->made[i].parent];
+	for (uint32_t i = 0; i < b->view->profile->node_count; i++)
+		b->view->place_of[i] = b->node_of[b->view->place_of[i]];
+}
+
+static int prepare_places(struct arranging *b)
+{
+	b->node_of = malloc(b->count * sizeof(*b->node_of));
+	if (!b->node_of)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < b->count; i++)
+		b->node_of[i] = NOWHERE;
+	return 0;
+}
+
 int arrange(struct view *v, const struct labels *labels, struct made *made, uint32_t count)
 {
 	struct arranging whole = {.view = v, .labels = labels, .made = made, .count = count};
@@ -214,10 +239,15 @@ int arrange(struct view *v, const struct labels *labels, struct made *made, uint
 	if (v->query.max_shown && count > v->query.max_shown)
 		b->least = total_at(b, v->query.max_shown) + 1;
 	r = rank_labels(b, &order);
+	if (r == 0 && v->place_of)
+		r = prepare_places(b);
 	if (r == 0)
 		r = walk(b);
+	if (r == 0 && v->place_of)
+		move_places(b);
 	if (r == 0)
 		r = take_names(b, order);
 	free(b->ranks);
+	free(b->node_of);
 	return r;
 }

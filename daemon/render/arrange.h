@@ -17,8 +17,8 @@ struct made {
 	uint32_t children;
 };
 
-/* Fills names, nodes, total, samples and what was folded of v; of made, all but self is filled on
- * the way. -ENOMEM. */
+/* Fills names, nodes, total, samples and what was folded of v, and turns place_of, which is of
+ * made, into one of nodes; of made, all but self is filled on the way. -ENOMEM. */
 int arrange(struct view *v, const struct labels *labels, struct made *made, uint32_t count);
 
 #endif

@@ -85,6 +85,7 @@ static int folded_more(void *state, struct buf *into)
 const struct writer folded_writer = {
 	.name = "folded",
 	.content_type = "text/plain; charset=utf-8",
+	.extension = "folded",
 	.start = folded_start,
 	.more = folded_more,
 	.end = folded_end,

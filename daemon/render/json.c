@@ -378,6 +378,7 @@ static int json_more(void *state, struct buf *into)
 const struct writer json_writer = {
 	.name = "json",
 	.content_type = "application/json",
+	.extension = "json",
 	.start = json_start,
 	.more = json_more,
 	.end = json_end,

@@ -373,7 +373,9 @@ static int perfout_more(void *state, struct buf *into)
 
 const struct writer perfdata_writer = {
 	.name = "perfdata",
+	.log = RENDER_LOG_NEEDED,
 	.content_type = "application/octet-stream",
+	.extension = "perf.data",
 	.start = perfout_start,
 	.more = perfout_more,
 	.end = perfout_finish,

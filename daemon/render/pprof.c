@@ -284,6 +284,7 @@ static int pprof_more(void *state, struct buf *into)
 const struct writer pprof_writer = {
 	.name = "pprof",
 	.content_type = "application/octet-stream",
+	.extension = "pb.gz",
 	.start = pprof_start,
 	.more = pprof_more,
 	.end = pprof_end,

@@ -21,6 +21,9 @@ static const struct writer *const writers[] = {
 	[RENDER_TEXT] = &text_writer,
 	[RENDER_PERFDATA] = &perfdata_writer,
 	[RENDER_PPROF] = &pprof_writer,
+	[RENDER_SPEEDSCOPE] = &speedscope_writer,
+	[RENDER_FIREFOX] = &firefox_writer,
+	[RENDER_CHROME] = &chrome_writer,
 };
 
 #define WRITER_COUNT (sizeof(writers) / sizeof(writers[0]))
@@ -28,7 +31,7 @@ static const struct writer *const writers[] = {
 int render_format_parse(const char *text, enum render_format *ret_format)
 {
 	for (unsigned i = 0; i < WRITER_COUNT; i++) {
-		if (writers[i] && strcmp(writers[i]->name, text) == 0) {
+		if (strcmp(writers[i]->name, text) == 0) {
 			*ret_format = (enum render_format)i;
 			return 0;
 		}
@@ -36,14 +39,47 @@ int render_format_parse(const char *text, enum render_format *ret_format)
 	return -EINVAL;
 }
 
-bool render_needs_log(enum render_format format)
+void render_format_names(struct buf *into)
 {
-	return format == RENDER_PERFDATA;
+	for (unsigned i = 0; i < WRITER_COUNT; i++)
+		buf_printf(into, "%s%s",
+			i == 0                         ? ""
+				: i + 1 < WRITER_COUNT ? ", "
+						       : " or ",
+			writers[i]->name);
+}
+
+enum render_log render_log(enum render_format format)
+{
+	return writers[format]->log;
+}
+
+void render_fit_query(
+	enum render_format format, bool has_log, bool by_given, struct view_query *query)
+{
+	const struct writer *w = writers[format];
+
+	if (!w->series)
+		return;
+	query->places = true;
+	if (w->by_thread || (!by_given && has_log))
+		query->by_thread = true;
 }
 
 const char *render_content_type(enum render_format format)
 {
 	return writers[format]->content_type;
+}
+
+const char *render_extension(enum render_format format)
+{
+	return writers[format]->extension;
+}
+
+bool render_is_for_browsers(enum render_format format)
+{
+	return format == RENDER_JSON || format == RENDER_FOLDED || format == RENDER_SVG ||
+		format == RENDER_TEXT;
 }
 
 int render_new(enum render_format format, struct view *view, const struct svg_options *svg,

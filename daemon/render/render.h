@@ -15,13 +15,34 @@ enum render_format {
 	RENDER_SVG,
 	RENDER_TEXT,
 	RENDER_PERFDATA,
-	RENDER_PPROF
+	RENDER_PPROF,
+	RENDER_SPEEDSCOPE,
+	RENDER_FIREFOX,
+	RENDER_CHROME
 };
-/* "json", "folded", "svg", "text", "perfdata", "pprof": -EINVAL otherwise. */
+/* "json", "folded", "svg", "text", "perfdata", "pprof", "speedscope", "firefox", "chrome": -EINVAL
+ * otherwise. */
 int render_format_parse(const char *text, enum render_format *ret_format);
-/* True when it writes single samples, which the profile must have a log of then. */
-bool render_needs_log(enum render_format format);
+/* All of them, with commas and an "or" between, for people. */
+void render_format_names(struct buf *into);
+
+/* What it makes of single samples, of which the profile may have a log. */
+enum render_log {
+	RENDER_LOG_UNUSED,
+	RENDER_LOG_WELCOME, /* threads in the order of time, if there is one and nobody says
+			       otherwise */
+	RENDER_LOG_NEEDED
+};
+enum render_log render_log(enum render_format format);
+/* Makes of a question what the format needs of its view. has_log: of the profile; by_given: whoever
+ * asks has said how to tell apart. */
+void render_fit_query(
+	enum render_format format, bool has_log, bool by_given, struct view_query *query);
 const char *render_content_type(enum render_format format);
+/* What a file's name ends in, without the dot: "svg", "pb.gz". */
+const char *render_extension(enum render_format format);
+/* True for what a browser shows by itself; the rest is to be saved. */
+bool render_is_for_browsers(enum render_format format);
 
 struct svg_options {
 	unsigned width; /* pixels; 0: 1200 */

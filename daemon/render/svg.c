@@ -235,6 +235,7 @@ static int svg_more(void *state, struct buf *into)
 const struct writer svg_writer = {
 	.name = "svg",
 	.content_type = "image/svg+xml; charset=utf-8",
+	.extension = "svg",
 	.start = svg_start,
 	.more = svg_more,
 	.end = svg_end,

@@ -300,6 +300,7 @@ static int text_more(void *state, struct buf *into)
 const struct writer text_writer = {
 	.name = "text",
 	.content_type = "text/plain; charset=utf-8",
+	.extension = "txt",
 	.start = text_start,
 	.more = text_more,
 	.end = text_end,

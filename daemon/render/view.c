@@ -191,6 +191,8 @@ static int descend_task(struct build *b, uint32_t process, uint32_t *at)
 	uint32_t label;
 	int r = 0;
 
+	if (b->q->places)
+		return 0;
 	if (b->q->by_process && process != PROFILE_NO_PROCESS) {
 		r = labels_of_process(&b->labels, process, &label);
 		if (r == 0)
@@ -274,6 +276,8 @@ static void add_weight(struct build *b, uint32_t node, uint32_t at)
 	}
 	b->made[at].self += b->weight[node];
 	b->made[at].self_samples += b->samples[node];
+	if (b->view->place_of)
+		b->view->place_of[node] = at;
 }
 
 static int book(struct build *b, uint32_t node)
@@ -453,6 +457,11 @@ static int build_init(struct build *b, struct view *v)
 	b->climb = malloc(nodes * sizeof(*b->climb));
 	if (!b->process_of || !b->place_of || !b->stamp || !b->climb)
 		return -ENOMEM;
+	if (b->q->places) {
+		v->place_of = calloc(nodes, sizeof(*v->place_of));
+		if (!v->place_of)
+			return -ENOMEM;
+	}
 	profile_find_processes(b->p, b->process_of);
 	return make(b, 0, 0, &root);
 }
@@ -482,7 +491,7 @@ static int build_view(struct view *v)
 	int r = build_init(&b, v);
 
 	if (r == 0 && v->profile->event_count > 0) {
-		if (v->query.by_thread)
+		if (v->query.by_thread && !v->query.places)
 			r = build_by_thread(&b);
 		else if (view_query_needs_log(&v->query))
 			r = build_from_log(&b);
@@ -530,5 +539,6 @@ void view_free(struct view *v)
 	arena_free(v->arena);
 	free(v->names);
 	free(v->nodes);
+	free(v->place_of);
 	free(v);
 }

@@ -24,6 +24,7 @@ struct view_query {
 	uint32_t max_nodes; /* made before anything is folded; 0, or more than it: VIEW_NODES_MAX */
 	uint32_t max_shown; /* of nodes: the lightest subtrees beyond so many are folded, the root
 			       stays; 0: all are shown */
+	bool places; /* place_of is kept; by_process and by_thread make no levels: see series.h */
 };
 /* True when it cannot be answered without the log. */
 bool view_query_needs_log(const struct view_query *q);
@@ -86,6 +87,8 @@ struct view {
 	uint32_t name_count;
 	struct view_node *nodes;
 	uint32_t node_count;
+	uint32_t *place_of; /* by node of the profile: of nodes, where its samples are; with places,
+			       else NULL */
 	uint64_t total, samples;
 	uint64_t folded_weight; /* min_share, max_depth and the limits took this much detail away */
 	uint32_t folded_nodes;

@@ -51,6 +51,30 @@ static void check_sums(const struct view *v, const struct profile *p)
 		abort();
 }
 
+/* JSON whose brackets match and whose strings have no control bytes. */
+static bool is_closed(const struct buf *out)
+{
+	AUTO(buf_done) struct buf open = BUF_INIT;
+	bool in_string = false;
+
+	for (size_t i = 0; i < out->len; i++) {
+		char c = out->data[i];
+
+		if (in_string && (unsigned char)c < 32)
+			return false;
+		if (in_string && c == '\\')
+			i++;
+		else if (c == '"')
+			in_string = !in_string;
+		else if (!in_string && (c == '[' || c == '{'))
+			buf_append_char(&open, c);
+		else if (!in_string && (c == ']' || c == '}') &&
+			(open.len == 0 || open.data[--open.len] != (c == ']' ? '[' : '{')))
+			return false;
+	}
+	return open.len == 0 && !in_string;
+}
+
 static void write_all(
 	const struct profile *p, const struct view_query *q, enum render_format format)
 {
@@ -67,24 +91,31 @@ static void write_all(
 	do
 		e = render_more(r, &out);
 	while (e > 0);
-	if (format != RENDER_PPROF && e == 0 && out.len > 0 && !text_is_utf8(out.data, out.len))
+	if (e < 0 || format == RENDER_PPROF)
+		return;
+	if (out.len > 0 && !text_is_utf8(out.data, out.len))
+		abort();
+	if (strcmp(render_content_type(format), "application/json") == 0 && !is_closed(&out))
 		abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const formats[] = {"json", "folded", "svg", "text", "pprof"};
+	static const char *const formats[] = {
+		"json", "folded", "svg", "text", "pprof", "speedscope", "firefox", "chrome"};
 	struct profile *p = NULL;
 	enum render_format format;
 
 	if (size < QUESTION_BYTES ||
 		forge_profile(data + QUESTION_BYTES, size - QUESTION_BYTES, data[0], &p) < 0)
 		return 0;
-	for (unsigned i = 0; i < 5; i++) {
+	for (unsigned i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
 		struct view_query q = question(data, p);
 
-		if (render_format_parse(formats[i], &format) == 0)
-			write_all(p, &q, format);
+		if (render_format_parse(formats[i], &format) < 0)
+			abort();
+		render_fit_query(format, p->log_count > 0, data[0] & 128, &q);
+		write_all(p, &q, format);
 	}
 	profile_unref(p);
 	return 0;
