@@ -85,7 +85,7 @@ static enum step step_by_trampoline(struct walk *w)
 /* What makecontext() and its like have put at the end of a stack of their own: the start of a
  * function with rules, where the byte in front of it belongs to none. A call as the last
  * instruction of code without rules would look the same, were it not for that call. */
-static bool is_placed(struct walk *w)
+bool is_placed(struct walk *w)
 {
 	uint64_t pc = walk_pc(w), vaddr;
 	struct range *r = w->exact ? NULL : space_find(w->space, pc);

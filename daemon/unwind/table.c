@@ -2,7 +2,8 @@
  * Of a module that has no table of them yet, those that are needed are compiled one by one. What no
  * compiled rule can say is left to a stepper for that frame. Of the registers pc, sp, rbp and rbx
  * alone are followed: where another one is needed, or one of these two where it was not copied, the
- * whole stack is walked again by the stepper. */
+ * whole stack is walked again by the stepper. Beyond the copy the kernel's frame-pointer chain
+ * stands in for it, for as long as the rules are those of frame pointers. */
 #include "daemon/unwind/walk.h"
 
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include "daemon/cfi/table.h"
 #include "daemon/unwind/cfi.h"
 #include "daemon/unwind/code.h"
+#include "daemon/unwind/links.h"
 
 #define WAYS     4u
 #define SETS     8192u /* 512 KiB of cache */
@@ -369,6 +371,13 @@ static enum step step_by_stepper(
 	return step;
 }
 
+/* Whether the rule is that of a function with a frame pointer, whose stack the kernel's chain has
+ * the two words of that are needed. */
+static inline bool is_link(uint32_t code)
+{
+	return cfi_code_kind(code) == CFI_BY_BP && cfi_code_a(code) == 2 && cfi_code_b(code) == 2;
+}
+
 static inline enum step step_by_code(struct table_walker *t, struct stepper *st, struct walk *w,
 	uint32_t code, enum unwind_how *ret_how)
 {
@@ -384,6 +393,8 @@ static inline enum step step_by_code(struct table_walker *t, struct stepper *st,
 		return STEP_AGAIN;
 	switch (kind) {
 	case CFI_BY_BP:
+		if (is_link(code))
+			*ret_how = UNWIND_BY_CFI_BP;
 		cfa = w->regs.value[DWREG_RBP] + a;
 		return step_to(w, cfa, bp_slot(cfa, code), code);
 	case CFI_BY_SLOT: return step_by_slot(w, code);
@@ -438,6 +449,43 @@ static inline bool find_next(
 	return find(t, w, walk_lookup_pc(w), ret_entry);
 }
 
+/* At a frame that a link led to, whose rule needs more of the stack than links. */
+static void end_links(struct walk *w, uint32_t code)
+{
+	enum cfi_kind kind = cfi_code_kind(code);
+
+	w->placed = kind == CFI_PLACED || (kind == CFI_NONE && is_placed(w));
+	if (w->placed || kind == CFI_ROOT || kind == CFI_SWITCHED ||
+		is_entry(w->space, walk_lookup_pc(w)))
+		w->end = UNWIND_ROOT;
+	else
+		w->end = UNWIND_STACK_CUT;
+}
+
+/* The copy has ended at a frame whose rule reads the two words that its frame pointer points at,
+ * and the kernel has followed the same pointer: its next address is the one of these words, and
+ * what it followed then the other. So it goes from frame to frame, as long as the rules do. Where
+ * on the stack a frame is is known for the first one alone. */
+static void go_on_by_links(struct table_walker *t, struct walk *w, struct entry *entry,
+	unsigned max_frames, struct unwind_chain *chain)
+{
+	uint64_t bp = w->regs.value[DWREG_RBP], sp = bp + 16, begin_ns = 0, pc;
+	uint32_t at = links_at(w, bp);
+
+	if (at == 0)
+		return;
+	for (; is_link(entry->code) && at < w->link_count; at++, sp = 0) {
+		pc = walk_pc(w);
+		if (go_to_caller(w, w->links[at], sp, false) != STEP_ON)
+			return;
+		w->end = UNWIND_NO_MODULE;
+		if (!find(t, w, walk_lookup_pc(w), &entry) ||
+			!walk_take(w, pc, UNWIND_BY_CHAIN, max_frames, &begin_ns, chain))
+			return;
+	}
+	end_links(w, entry->code);
+}
+
 bool table_walker_run(struct table_walker *t, struct stepper *st, struct walk *w,
 	unsigned max_frames, struct unwind_chain *chain)
 {
@@ -471,6 +519,8 @@ bool table_walker_run(struct table_walker *t, struct stepper *st, struct walk *w
 		if (!walk_take(w, pc, how, max_frames, &begin_ns, chain))
 			break;
 	}
+	if (w->links && step == STEP_END && w->end == UNWIND_STACK_CUT && is_link(entry->code))
+		go_on_by_links(t, w, entry, max_frames, chain);
 	walk_over(w, chain);
 	return true;
 }

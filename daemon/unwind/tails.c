@@ -8,6 +8,8 @@
 
 /* What has not been seen for longer, and a doubt as old, counts for nothing. */
 #define MEMORY_NS UINT64_C(20000000000)
+/* A start does not change; nothing of it may be seen for as long as chains alone are taken. */
+#define BASE_MEMORY_NS UINT64_C(200000000000)
 /* A recursion comes to the same place on many ways. What was seen there so often with one caller,
  * and with no other, has but one. Measured on compilers, whose recursion is hard, and on random
  * recursion in C, Python, JavaScript and Java, with copies of 4 to 32 KiB: after once up to 0.6 %
@@ -19,11 +21,11 @@
 
 /* A frame at its place on a thread's stack. */
 struct place {
-	uint64_t thread, sp, pc;
-	uint64_t seen_ns;    /* with this caller; 0: never */
-	uint64_t doubted_ns; /* when another caller was seen; 0: never */
-	uint32_t caller;     /* an index into places */
-	uint32_t times;      /* seen with this caller */
+	uint64_t thread, sp, pc; /* sp 0: anywhere; thread is a process's then */
+	uint64_t seen_ns;        /* with this caller; 0: never */
+	uint64_t doubted_ns;     /* when another caller was seen; 0: never */
+	uint32_t caller;         /* an index into places */
+	uint32_t times;          /* seen with this caller */
 };
 
 struct tails {
@@ -102,16 +104,23 @@ static void see(struct place *p, uint32_t caller, uint64_t t_ns)
 	p->seen_ns = t_ns;
 }
 
+static void make_room(struct tails *t, unsigned frames)
+{
+	if (t->count + frames <= t->max)
+		return;
+	memset(t->slots, 0, ((size_t)t->mask + 1) * sizeof(*t->slots));
+	t->count = 0;
+}
+
 void tails_learn(struct tails *t, uint64_t thread, uint64_t t_ns, const struct unwind_chain *chain)
 {
 	uint32_t caller = AT_ROOT;
 
 	if (chain->count > t->max || (chain->end != UNWIND_ROOT && chain->end != UNWIND_STACK_CUT))
 		return;
-	if (t->count + chain->count > t->max) {
-		memset(t->slots, 0, ((size_t)t->mask + 1) * sizeof(*t->slots));
-		t->count = 0;
-	}
+	if (chain->count && !chain->sps[chain->count - 1])
+		return; /* by the kernel's chain: without places */
+	make_room(t, chain->count);
 	/* The innermost has no return address. */
 	for (unsigned i = chain->count; i-- > 1;) {
 		uint32_t at = place_of(t, thread, chain->sps[i], chain->addrs[i]);
@@ -122,10 +131,28 @@ void tails_learn(struct tails *t, uint64_t thread, uint64_t t_ns, const struct u
 	}
 }
 
+void tails_learn_base(struct tails *t, uint64_t process, uint64_t t_ns,
+	const struct unwind_chain *chain, unsigned base)
+{
+	uint32_t caller = AT_ROOT;
+
+	if (base == 0 || base + 1 >= chain->count)
+		return;
+	make_room(t, base + 1);
+	for (unsigned i = chain->count; i-- > chain->count - base - 1;) {
+		uint32_t at = place_of(t, process, 0, chain->addrs[i]);
+
+		see(&t->places[at], caller, t_ns);
+		caller = at;
+	}
+}
+
 static bool is_certain(const struct place *p, uint64_t t_ns)
 {
-	return p->seen_ns && t_ns - p->seen_ns < MEMORY_NS &&
-		(!p->doubted_ns || t_ns - p->doubted_ns >= MEMORY_NS);
+	uint64_t memory = p->sp ? MEMORY_NS : BASE_MEMORY_NS;
+
+	return p->seen_ns && t_ns - p->seen_ns < memory &&
+		(!p->doubted_ns || t_ns - p->doubted_ns >= memory);
 }
 
 static bool has_pc(const struct unwind_chain *chain, unsigned from, unsigned end, uint64_t pc)
@@ -136,17 +163,14 @@ static bool has_pc(const struct unwind_chain *chain, unsigned from, unsigned end
 	return false;
 }
 
-bool tails_complete(struct tails *t, uint64_t thread, uint64_t t_ns, unsigned max_frames,
-	struct unwind_chain *chain)
+/* From that slot on. repeated: nothing counts that was not seen again and again. */
+static bool complete(struct tails *t, uint32_t at, uint64_t t_ns, unsigned max_frames,
+	bool repeated, struct unwind_chain *chain)
 {
 	unsigned known = chain->count, count = known;
 	enum unwind_end end = UNWIND_ROOT;
-	uint32_t at, times = UINT32_MAX;
-	bool recursion = false;
+	uint32_t times = UINT32_MAX;
 
-	if (chain->end != UNWIND_STACK_CUT || known < 2)
-		return false;
-	at = *slot_of(t, thread, chain->sps[known - 1], chain->addrs[known - 1]);
 	if (!at--)
 		return false;
 	for (;;) {
@@ -163,16 +187,41 @@ bool tails_complete(struct tails *t, uint64_t thread, uint64_t t_ns, unsigned ma
 		}
 		at = p->caller;
 		p = &t->places[at];
-		recursion = recursion || has_pc(chain, known - 1, count, p->pc);
-		if (recursion && times < TIMES)
+		repeated = repeated || has_pc(chain, known - 1, count, p->pc);
+		if (repeated && times < TIMES)
 			return false;
 		chain->addrs[count] = p->pc;
 		chain->sps[count] = p->sp;
 		chain->how[count++] = UNWIND_BY_TAIL;
 	}
-	if (recursion && times < TIMES)
+	if (repeated && times < TIMES)
 		return false;
 	chain->end = end;
 	chain->count = count;
 	return true;
+}
+
+/* Whether there is anything to complete, and a frame to do it by: the innermost has no caller's
+ * address. */
+static bool is_open(const struct unwind_chain *chain)
+{
+	return chain->end == UNWIND_STACK_CUT && chain->count >= 2;
+}
+
+bool tails_complete(struct tails *t, uint64_t thread, uint64_t t_ns, unsigned max_frames,
+	struct unwind_chain *chain)
+{
+	unsigned last = chain->count - 1;
+
+	return is_open(chain) && chain->sps[last] &&
+		complete(t, *slot_of(t, thread, chain->sps[last], chain->addrs[last]), t_ns,
+			max_frames, false, chain);
+}
+
+bool tails_complete_base(struct tails *t, uint64_t process, uint64_t t_ns, unsigned max_frames,
+	struct unwind_chain *chain)
+{
+	return is_open(chain) &&
+		complete(t, *slot_of(t, process, 0, chain->addrs[chain->count - 1]), t_ns,
+			max_frames, true, chain);
 }

@@ -134,6 +134,9 @@ bool walk_begin(struct walk *w, struct space *s, const struct sample *sample)
 		w->stack = sample->stack;
 		w->stack_end += sample->stack_bytes;
 	}
+	w->links = sample->user_chain;
+	w->link_count = sample->user_count;
+	w->link_bp = w->regs.value[DWREG_RBP];
 	return true;
 }
 

@@ -31,9 +31,18 @@ enum unwind_end {
 /* "root", "stack_cut", … for the ledger and metrics */
 const char *unwind_end_name(enum unwind_end end);
 
-/* BY_FP: by the frame pointer where there is no CFI; also by the code itself at the very entry or
- * exit of such a function. BY_TAIL: not in this sample, see tails.h. */
-enum unwind_how { UNWIND_BY_REGISTERS, UNWIND_BY_CFI, UNWIND_BY_FP, UNWIND_BY_TAIL };
+/* BY_CFI_BP: by CFI, whose rule is that of a frame pointer. BY_CHAIN: the same, with the kernel's
+ * frame-pointer chain for the stack, see links.h. BY_FP: by the frame pointer where there is no
+ * CFI; also by the code itself at the very entry or exit of such a function. BY_TAIL: not in this
+ * sample, see tails.h. */
+enum unwind_how {
+	UNWIND_BY_REGISTERS,
+	UNWIND_BY_CFI,
+	UNWIND_BY_CFI_BP,
+	UNWIND_BY_CHAIN,
+	UNWIND_BY_FP,
+	UNWIND_BY_TAIL
+};
 
 struct unwind_chain {
 	/* Innermost first. The first is the instruction pointer; others are return addresses less
@@ -59,7 +68,9 @@ void unwinder_free(struct unwinder *u);
 /* Whom a "table" tells of modules whose rules are not compiled yet: unwindtables_want(), as a rule.
  * Without it only those that are there already are used. Nothing for the others. */
 void unwinder_ask_tables(struct unwinder *u, void (*want)(void *arg, struct module *m), void *arg);
-/* Fills *chain, always: a failure is its end. max_frames at most UNWIND_FRAMES_MAX. */
+/* Fills *chain, always: a failure is its end. max_frames at most UNWIND_FRAMES_MAX. A "table" goes
+ * on beyond the copy by the kernel's frame-pointer chain, where the sample has one and as far as
+ * the rules say that it must be right. */
 void unwinder_run(struct unwinder *u, struct space *s, const struct sample *sample,
 	unsigned max_frames, struct unwind_chain *chain);
 /* The same from the kernel's own frame-pointer chain (STACK_FP). UNWIND_ROOT when the last address

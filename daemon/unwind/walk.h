@@ -27,6 +27,9 @@ struct walk {
 		uint64_t addr, value;
 	} popped[WALK_POPPED_MAX];
 	unsigned popped_count;
+	const uint64_t *links; /* the kernel's frame-pointer chain, or NULL; see links.h */
+	uint32_t link_count;
+	uint64_t link_bp; /* the frame pointer that it begins with */
 	struct regs regs; /* of the present frame; pc, sp and bp alone after a step by CFI */
 	bool exact;       /* pc is the next instruction to run, not a return address */
 	bool past_signal; /* a signal frame was crossed: the stack may be another one, not copied */
@@ -74,6 +77,10 @@ bool walk_on_stack(const struct walk *w, uint64_t addr);
 /* One frame without rules: by what the code at an interrupted pc says, else by the frame pointer.
  * Leaves walk.end as it was when neither leads on. */
 enum step step_without_cfi(struct walk *w);
+
+/* Whether nobody called the code at pc from where that is: whoever made the stack has put it there.
+ */
+bool is_placed(struct walk *w);
 
 /* Where a program starts: _start and the little around it. Nothing called it, and not every _start
  * says so in its rules (those of ld.so and of musl do not). */

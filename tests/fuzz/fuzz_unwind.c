@@ -1,6 +1,6 @@
 /* Stacks of any content, walked by compiled rules of any content: the fuzzer chooses rows,
  * registers and words. Then with shorter copies of the same stack, whose rest is taken over from
- * what the whole one showed. */
+ * what the whole one showed, or comes from the chain that the kernel would have made of it. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "daemon/cfi/table.h"
 #include "daemon/symbol/space.h"
+#include "daemon/unwind/links.h"
 #include "daemon/unwind/tails.h"
 #include "daemon/unwind/unwind.h"
 #include "tests/unit/fake_broker.h"
@@ -24,6 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define ROWS       64u
 #define FRAMES     200u
 #define THREAD     7
+#define LINKS      127u
 #define SECOND     UINT64_C(1000000000)
 
 static const uint8_t *at, *end;
@@ -53,10 +55,12 @@ static uint64_t take_word(void)
 
 static uint32_t take_code(void)
 {
-	uint64_t kind = take(1);
-	uint64_t a = kind & 8 ? take(2) & CFI_A_MAX : take(1) & 15;
-	uint64_t b = kind & 16 ? take(2) & CFI_B_MAX : take(1) & 15;
+	uint64_t kind = take(1), a, b;
 
+	if (kind >= 0xe0)
+		return cfi_code(CFI_BY_BP, 2, 2); /* as by chance there would hardly be any */
+	a = kind & 8 ? take(2) & CFI_A_MAX : take(1) & 15;
+	b = kind & 16 ? take(2) & CFI_B_MAX : take(1) & 15;
 	return cfi_code((enum cfi_kind)(kind % CFI_KINDS), (uint32_t)a, (uint32_t)b);
 }
 
@@ -153,6 +157,74 @@ static void complete(struct tails *tails, uint64_t t_ns, struct unwind_chain *ch
 		abort();
 }
 
+static bool read_word(const struct sample *sample, uint64_t addr, uint64_t *ret_word)
+{
+	uint64_t into = addr - sample->regs[SAMPLE_REG_RSP];
+
+	if (sample->stack_bytes < 8 || into > sample->stack_bytes - 8)
+		return false;
+	memcpy(ret_word, sample->stack + into, 8);
+	return true;
+}
+
+/* As the kernel does; it reads what is below the stack pointer too, of which we know nothing. */
+static uint32_t follow(const struct sample *sample, uint64_t links[LINKS])
+{
+	uint64_t bp = sample->regs[SAMPLE_REG_RBP], pc;
+	uint32_t n = 1;
+
+	links[0] = sample->regs[SAMPLE_REG_RIP];
+	while (n < LINKS && read_word(sample, bp + 8, &pc) && read_word(sample, bp, &bp))
+		links[n++] = pc;
+	return n;
+}
+
+/* What the chain led to are no frames but those of the whole stack; where that did not end well, as
+ * many of them. The address of the last one depends on what is beyond it. */
+static void check_part(const struct unwind_chain *whole, const struct unwind_chain *part)
+{
+	unsigned count = part->count < whole->count ? part->count : whole->count;
+
+	if (part->how[part->count - 1] != UNWIND_BY_CHAIN)
+		return;
+	for (unsigned i = 0; i + 1 < count; i++)
+		if (part->addrs[i] != whole->addrs[i])
+			abort();
+	if (part->addrs[count - 1] - whole->addrs[count - 1] + 1 > 2)
+		abort();
+	if (part->count > whole->count &&
+		(whole->end == UNWIND_ROOT || whole->end == UNWIND_STACK_CUT))
+		abort();
+}
+
+/* What whole copies say of short ones holds for these. */
+static void walk_linked(struct unwinder *u, struct space *space, struct sample *sample,
+	const struct unwind_chain *whole)
+{
+	static struct unwind_chain part;
+	uint32_t all = sample->stack_bytes;
+	uint64_t links[LINKS];
+
+	sample->user_count = follow(sample, links);
+	sample->user_chain = links;
+	for (unsigned i = 0; i < 4; i++) {
+		uint32_t bytes = all * i / 6;
+		enum links_cover cover;
+		unsigned base;
+
+		cover = links_would_cover(sample, whole, bytes, &base);
+		sample->stack_bytes = bytes;
+		walk(u, space, sample, &part);
+		check_part(whole, &part);
+		sample->stack_bytes = all;
+		if (cover == LINKS_CHAIN && base == 0 && sample->user_count < LINKS &&
+			part.end != UNWIND_ROOT && part.end != UNWIND_ERROR)
+			abort();
+	}
+	sample->user_chain = NULL;
+	sample->user_count = 0;
+}
+
 static void walk_all(struct unwinder *u, struct space *space, struct sample *sample)
 {
 	static struct unwind_chain chain;
@@ -162,6 +234,7 @@ static void walk_all(struct unwinder *u, struct space *space, struct sample *sam
 	if (tails_new(300, &tails) < 0)
 		abort();
 	walk(u, space, sample, &chain);
+	walk_linked(u, space, sample, &chain);
 	tails_learn(tails, THREAD, SECOND, &chain);
 	for (unsigned i = 2; i < 5; i++) {
 		sample->stack_bytes = whole * i / 6;

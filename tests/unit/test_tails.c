@@ -195,6 +195,61 @@ static void full_table_begins_anew(void **state)
 	assert_true(tails_bytes(tails) >= FRAMES * 48 && tails_bytes(tails) < FRAMES * 100);
 }
 
+/* Learnt from one whole stack, then asked of one that chains alone led to. */
+static bool complete_base(uint64_t process, uint64_t t_ns, const char *names)
+{
+	make_chain(names, UNWIND_STACK_CUT, 0);
+	memset(chain.sps, 0, sizeof(chain.sps));
+	return tails_complete_base(tails, process, t_ns, NO_MORE, &chain);
+}
+
+static void learn_base(uint64_t t_ns, const char *names, unsigned base, unsigned times)
+{
+	make_chain(names, UNWIND_ROOT, 0);
+	for (unsigned i = 0; i < times; i++)
+		tails_learn_base(tails, THREAD, t_ns, &chain, base);
+}
+
+static void how_stacks_begin_is_the_process_s(void **state)
+{
+	learn_base(MS, "edcbam", 2, 4);
+	assert_true(complete_base(THREAD, 190000 * MS, "zyxb"));
+	assert_chain("zyxbam", 2);
+	assert_int_equal(chain.end, UNWIND_ROOT);
+	assert_false(complete_base(THREAD + 1, MS, "zyxb"));
+	assert_false(complete_base(THREAD, MS, "zyxc")); /* further in than what was learnt */
+	assert_false(complete_base(THREAD, MS, "b"));    /* has no return address */
+	assert_false(complete_base(THREAD, 210000 * MS, "zyxb"));
+}
+
+static void a_start_must_be_seen_again_and_again(void **state)
+{
+	learn_base(MS, "edcbam", 2, 3);
+	assert_false(complete_base(THREAD, MS, "zyxb"));
+	learn_base(MS, "edcbam", 2, 1);
+	assert_true(complete_base(THREAD, MS, "zyxb"));
+}
+
+static void two_ways_to_begin_are_none(void **state)
+{
+	learn_base(MS, "edcbam", 2, 4);
+	learn_base(2 * MS, "edcbom", 2, 1);
+	learn_base(3 * MS, "edcbam", 2, 9);
+	assert_false(complete_base(THREAD, 4 * MS, "zyxb"));
+	assert_chain("zyxb", 0);
+	learn_base(200002 * MS, "edcbam", 2, 1);
+	assert_true(complete_base(THREAD, 200003 * MS, "zyxb"));
+}
+
+static void frames_without_a_place_are_not_learnt(void **state)
+{
+	make_chain("edcbam", UNWIND_ROOT, 0);
+	memset(&chain.sps[3], 0, 3 * sizeof(chain.sps[0]));
+	tails_learn(tails, THREAD, MS, &chain);
+	assert_false(complete(THREAD, MS, "xdc", 3, NO_MORE));
+	assert_false(complete_base(THREAD, MS, "zyxb"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -211,6 +266,10 @@ int main(void)
 		TEST(doubt_makes_a_recursion_begin_anew),
 		TEST(max_frames_end_it),
 		TEST(full_table_begins_anew),
+		TEST(how_stacks_begin_is_the_process_s),
+		TEST(a_start_must_be_seen_again_and_again),
+		TEST(two_ways_to_begin_are_none),
+		TEST(frames_without_a_place_are_not_learnt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL) != 0;
