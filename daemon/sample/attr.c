@@ -181,7 +181,7 @@ void attr_for_sampling(struct perf_event_attr *attr, const struct event_spec *ev
 		attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 		attr->sample_regs_user = USER_REGS_MASK;
 		attr->sample_stack_user = options->stack_bytes;
-		attr->exclude_callchain_user = 1;
+		attr->exclude_callchain_user = !options->chain;
 	}
 }
 

@@ -44,6 +44,7 @@ struct attr_options {
 	bool kernel; /* kernel side too */
 	enum stack_mode stack;
 	uint32_t stack_bytes; /* STACK_DWARF: a multiple of 8, at most STACK_BYTES_MAX */
+	bool chain;           /* STACK_DWARF: the kernel's frame-pointer chain beside */
 	uint16_t max_stack;   /* of the kernel's chain; 0: the kernel's default */
 	bool cpu_wide;
 	bool inherit;

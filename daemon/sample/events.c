@@ -155,6 +155,7 @@ static void make_attrs(struct events *e)
 		.kernel = o->kernel,
 		.stack = o->stack,
 		.stack_bytes = o->stack_bytes,
+		.chain = o->chain,
 		.cpu_wide = e->plan == CAPTURE_CPU,
 		.inherit = e->plan == CAPTURE_TASK,
 		.wakeup_bytes = UINT32_MAX, /* the anchor's is the ring's */
@@ -167,6 +168,7 @@ static void make_attrs(struct events *e)
 			of_event.freq_hz = (o->freq_hz + DEEP_EVERY - 1) / DEEP_EVERY;
 			of_event.period = o->period * DEEP_EVERY;
 			of_event.stack_bytes = STACK_BYTES_MAX;
+			of_event.chain = false;
 		}
 		attr_for_sampling(&e->attrs[i], &o->events[i], &of_event);
 	}

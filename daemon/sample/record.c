@@ -94,12 +94,8 @@ static int decode_sample(
 		return -EBADMSG;
 	if (!take_chain(&r, s))
 		return -EBADMSG;
-	if (layout->stack == STACK_DWARF) {
-		s->user_chain = NULL;
-		s->user_count = 0;
-		if (!take_user(&r, s))
-			return -EBADMSG;
-	}
+	if (layout->stack == STACK_DWARF && !take_user(&r, s))
+		return -EBADMSG;
 	s->kernel_ip = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
 	record->kind = RECORD_SAMPLE;
 	record->t_ns = s->t_ns;

@@ -34,7 +34,7 @@ struct sample {
 	bool borrowed;
 	const uint64_t *kernel_chain; /* innermost first; the context marks are left out */
 	uint32_t kernel_count;
-	const uint64_t *user_chain; /* the kernel's frame-pointer walk; none for STACK_DWARF */
+	const uint64_t *user_chain; /* the kernel's frame-pointer walk, if its event asked for it */
 	uint32_t user_count;
 	uint64_t abi; /* PERF_SAMPLE_REGS_ABI_NONE, _32, _64; NONE: no user side (kernel thread) */
 	const uint64_t *regs; /* SAMPLE_REGS of them, or NULL */

@@ -38,6 +38,7 @@ struct capture_options {
 	bool kernel;
 	enum stack_mode stack;
 	uint32_t stack_bytes;
+	bool chain;          /* with them the kernel's frame-pointer chain, but for deep samples */
 	bool allow_cpu_wide; /* the broker may open CPU-wide events */
 	size_t ring_bytes;   /* wished, per CPU, a power of two; halved until it fits; 0: by rate */
 	size_t ring_bytes_all; /* of all rings together, where those that make sense fit; 0: any */

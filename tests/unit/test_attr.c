@@ -143,6 +143,18 @@ static void a_dwarf_attribute(void **state)
 	assert_true(attr_has_period(&attr));
 }
 
+static void a_dwarf_attribute_with_the_chain(void **state)
+{
+	struct attr_options o = dwarf;
+
+	o.chain = true;
+	o.stack_bytes = 1024;
+	assert_int_equal(parse("cpu-clock"), 0);
+	attr_for_sampling(&attr, &event, &o);
+	assert_int_equal(attr.sample_stack_user, 1024);
+	assert_true((attr.sample_type & PERF_SAMPLE_CALLCHAIN) && !attr.exclude_callchain_user);
+}
+
 static void a_frame_pointer_attribute_without_the_kernel(void **state)
 {
 	struct attr_options o = {
@@ -246,6 +258,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_event_is_refused),
 		cmocka_unit_test(tracepoints_have_their_id_in_a_file),
 		cmocka_unit_test(a_dwarf_attribute),
+		cmocka_unit_test(a_dwarf_attribute_with_the_chain),
 		cmocka_unit_test(a_frame_pointer_attribute_without_the_kernel),
 		cmocka_unit_test(hardware_attributes),
 		cmocka_unit_test(a_fixed_period_of_software_events_is_not_asked_for),

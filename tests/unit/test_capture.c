@@ -174,6 +174,7 @@ struct seen {
 	uint64_t sideband[SIDEBAND_EXIT + 1];
 	uint64_t disordered;
 	pid_t last_pid;
+	uint64_t chained; /* have the kernel's chain of the user side */
 	bool bad;
 };
 
@@ -186,6 +187,9 @@ static void on_sample(void *arg, const struct sample *s, unsigned event)
 	seen->disordered += s->t_ns < seen->last_ns;
 	seen->last_ns = s->t_ns;
 	seen->last_pid = s->pid;
+	seen->chained += s->user_chain != NULL;
+	if (s->user_chain && s->regs && s->user_chain[0] != s->regs[SAMPLE_REG_RIP])
+		seen->bad = true;
 	if (event >= EVENTS_MAX || s->period == 0 || s->stack_bytes > s->stack_asked)
 		seen->bad = true;
 }
@@ -781,6 +785,36 @@ static void weights_are_right_over_a_change(void **state)
 	puppet_end(&p);
 }
 
+static void chains_come_beside_copies_and_go(void **state)
+{
+	struct puppet p = puppet_new();
+	struct capture_stats stats;
+	uint64_t without;
+
+	options.stack = STACK_DWARF;
+	options.stack_bytes = 1024;
+	options.ring_bytes = 4 << 20;
+	begin_pid(p.pid);
+	order(&p, 'f');
+	options.stack_bytes = 512;
+	options.chain = true;
+	change(); /* with the samples of before in the rings */
+	order(&p, 'f');
+	while (seen.chained < PAGES)
+		read_all();
+	assert_true(seen.samples - seen.chained >= PAGES);
+	options.stack_bytes = 1024;
+	options.chain = false;
+	without = seen.samples - seen.chained;
+	change();
+	order(&p, 'f');
+	stats = finish();
+	assert_true(seen.samples - seen.chained - without >= PAGES);
+	assert_int_equal(stats.lost, 0);
+	assert_false(seen.bad);
+	puppet_end(&p);
+}
+
 static void a_change_that_fails_changes_nothing(void **state)
 {
 	struct failure f = {1, -EMFILE};
@@ -1052,6 +1086,7 @@ int main(void)
 		TEST(an_exec_ends_membership_of_a_command),
 		TEST(a_change_keeps_what_was_born_before),
 		TEST(weights_are_right_over_a_change),
+		TEST(chains_come_beside_copies_and_go),
 		TEST(a_change_that_fails_changes_nothing),
 		TEST(many_births_bring_cpu_wide_events),
 		TEST(without_leave_the_plan_stays),
