@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "daemon/proc/cgroup.h"
 #include "daemon/tree/ledger.h"
+#include "daemon/unwind/links.h"
 
 #define KERNEL_ALIGN_MASK 0x1fffffull /* where a kernel is put is a multiple of 2 MiB */
 #define KERNEL_FRAMES_MAX                                                                        \
@@ -133,6 +134,44 @@ static bool is_shallow(const struct unwind_chain *c, uint32_t stack_bytes)
 		c->sps[c->count - 1] - c->sps[0] < stack_bytes / 2;
 }
 
+/* Whether the short copy and the chain of a lean session would have done, and if so, what is to be
+ * known for that of how its stacks begin. */
+static void look_for_lean(struct session *s, const struct session_process *p,
+	const struct sample *sample, const struct unwind_chain *c)
+{
+	enum links_cover cover;
+	unsigned base;
+
+	if (s->recorded || c->end == UNWIND_NO_USER)
+		return;
+	cover = links_would_cover(sample, c, LEAN_BYTES, &base);
+	s->lean_look.samples++;
+	s->lean_look.left += cover == LINKS_NOT;
+	s->lean_look.chains += cover == LINKS_CHAIN;
+	if (cover != LINKS_NOT)
+		tails_learn_base(s->tails, thread_id(p, p->pid), sample->t_ns, c, base);
+}
+
+static bool is_lean(const struct sample *sample)
+{
+	return sample->user_chain && sample->stack && sample->stack_asked <= LEAN_BYTES;
+}
+
+/* How the stack of a lean sample begins. */
+static void use_base(struct session *s, struct session_process *p, const struct sample *sample,
+	struct unwind_chain *c)
+{
+	bool linked = c->count > 0 && c->how[c->count - 1] == UNWIND_BY_CHAIN;
+	unsigned max_frames = s->plan->request.max_frames;
+
+	s->ledger.chains += linked;
+	s->lean_look.samples += c->end != UNWIND_NO_USER;
+	s->lean_look.chains += linked;
+	if (c->end == UNWIND_STACK_CUT &&
+		!tails_complete_base(s->tails, thread_id(p, p->pid), sample->t_ns, max_frames, c))
+		s->lean_look.left++;
+}
+
 static void learn_tail(
 	struct session *s, uint64_t thread, uint64_t t_ns, const struct unwind_chain *c)
 {
@@ -158,6 +197,11 @@ static void use_tail(struct session *s, struct session_process *p, const struct 
 
 	if (!s->tails)
 		return;
+	if (!s->recorded && is_lean(sample)) {
+		use_base(s, p, sample, c);
+		return;
+	}
+	look_for_lean(s, p, sample, c);
 	s->look.samples += c->end != UNWIND_NO_USER;
 	s->look.shallow += is_shallow(c, s->plan->capture.stack_bytes);
 	if (c->end != UNWIND_STACK_CUT) {

@@ -67,6 +67,13 @@ static void target_json(const struct session_request *r, struct buf *b)
 	buf_append_char(b, '}');
 }
 
+static const char *unwind_name(const struct capture_options *c)
+{
+	if (c->stack == STACK_FP)
+		return "fp";
+	return c->chain ? "dwarf+fp" : "dwarf";
+}
+
 static void options_json(const struct session *s, struct buf *b)
 {
 	const struct session_request *r = &s->plan->request;
@@ -86,7 +93,7 @@ static void options_json(const struct session *s, struct buf *b)
 			(unsigned long long)c->freq_hz);
 	buf_printf(b, ",\"duration_s\":%.9g", (double)r->duration_ns / 1e9);
 	buf_printf(b, ",\"kernel\":%s", c->kernel ? "true" : "false");
-	buf_printf(b, ",\"unwind\":\"%s\"", c->stack == STACK_FP ? "fp" : "dwarf");
+	buf_printf(b, ",\"unwind\":\"%s\"", unwind_name(c));
 	buf_printf(b, ",\"stack_bytes\":%u,\"max_frames\":%u",
 		c->stack == STACK_FP ? 0 : c->stack_bytes, r->max_frames);
 	buf_printf(b, ",\"cpu_percent\":%.9g,\"memory_mib\":%u}", r->cpu_percent, r->memory_mib);

@@ -15,6 +15,7 @@
 
 #define SWEEP_NS        2000000000ull
 #define TAIL_FRAMES_MAX 65536
+#define LEAN_STEPS_MOST 32 /* that are told */
 
 /* ---- rounds ---- */
 
@@ -392,26 +393,73 @@ int session_recapture(struct session_env *env, struct session *s,
 	return 0;
 }
 
+void session_shape(
+	const struct session *s, const struct copysize *size, struct capture_options *options)
+{
+	options->chain = s->lean.on;
+	options->stack_bytes = s->lean.on ? LEAN_BYTES : size->bytes;
+	options->event_count = s->plan->request.event_count + (size->deep && !s->lean.on);
+}
+
+static void tell_lean(struct session *s, enum lean_turn turn, const struct lean_look *shown)
+{
+	double at = (double)(time_mono_ns() - s->started_ns) / 1e9;
+	unsigned long long left = shown->left, samples = shown->samples;
+	struct buf *w = &s->warnings;
+
+	log_debug("session %llu: %s frame-pointer chains: %llu of %llu stacks %s cut",
+		(unsigned long long)s->id, s->lean.on ? "on to" : "off", left, samples,
+		turn == LEAN_BEGINS ? "would be" : "are");
+	if ((turn != LEAN_BEGINS && turn != LEAN_ENDS) || s->lean_steps >= LEAN_STEPS_MOST)
+		return;
+	if (++s->lean_steps == LEAN_STEPS_MOST)
+		buf_printf(w, "after %.1f s: whether chains do is no longer told\n", at);
+	else if (turn == LEAN_BEGINS)
+		buf_printf(w,
+			"after %.1f s: frame-pointer chains and %u bytes of each stack instead of "
+			"%u, which would leave %llu of %llu stacks cut\n",
+			at, LEAN_BYTES, s->copysize.bytes, left, samples);
+	else
+		buf_printf(w,
+			"after %.1f s: %u bytes of each stack instead of frame-pointer chains, "
+			"which leave %llu of %llu stacks cut\n",
+			at, s->copysize.bytes, left, samples);
+}
+
+/* True: other copies are called for, and said. */
+static bool adapt(struct session *s, uint64_t now_ns)
+{
+	struct lean_look shown = s->lean_look;
+	enum lean_turn turn = lean_next(&s->lean, &s->lean_look, now_ns);
+
+	if (turn != LEAN_STAYS) {
+		s->look = (struct copysize_look){0};
+		tell_lean(s, turn, &shown);
+		return true;
+	}
+	if (s->lean.on || !copysize_next(&s->copysize, &s->look, now_ns))
+		return false;
+	log_debug("session %llu: %u bytes of each stack%s", (unsigned long long)s->id,
+		s->copysize.bytes, s->copysize.deep ? ", deep samples beside" : "");
+	return true;
+}
+
 void session_adapt(struct session_env *env, struct session *s)
 {
 	struct capture_options options = s->plan->capture;
 	AUTO(buf_done) struct buf message = BUF_INIT;
 	int r;
 
-	if (!s->plan->adaptive || !copysize_next(&s->copysize, &s->look, time_mono_ns()))
+	if (!s->plan->adaptive || !adapt(s, time_mono_ns()))
 		return;
-	options.stack_bytes = s->copysize.bytes;
-	options.event_count = s->plan->request.event_count + s->copysize.deep;
+	session_shape(s, &s->copysize, &options);
 	r = session_recapture(env, s, &options, &message);
-	if (r == 0) {
-		log_debug("session %llu: copies %u bytes of each stack%s",
-			(unsigned long long)s->id, options.stack_bytes,
-			s->copysize.deep ? ", deep samples beside" : "");
+	if (r == 0)
 		return;
-	}
 	log_warning("session %llu goes on with %u bytes of each stack: %s",
 		(unsigned long long)s->id, s->plan->capture.stack_bytes,
 		message.data ? message.data : strerror(-r));
+	s->lean.on = s->plan->capture.chain;
 	s->plan->adaptive = false;
 }
 

@@ -9,6 +9,7 @@
 #include "daemon/config.h"
 #include "daemon/run/budget.h"
 #include "daemon/run/copysize.h"
+#include "daemon/run/lean.h"
 #include "daemon/run/process.h"
 #include "daemon/run/run.h"
 #include "daemon/sample/collect.h"
@@ -75,6 +76,9 @@ struct session {
 	unsigned whole;      /* stacks within copies as long as those of deep samples */
 	struct copysize copysize;
 	struct copysize_look look;
+	struct lean lean;
+	struct lean_look lean_look;
+	unsigned lean_steps; /* that were told */
 	struct ledger ledger;
 	uint64_t filtered_here; /* by owner, beside what the capture left out */
 	bool ready;             /* its rings asked for a round */
@@ -128,6 +132,9 @@ int session_change(struct session_env *env, struct session *s, const struct sess
 
 /* Of memory: tree, log, rings and address spaces. Running ones alone. */
 size_t session_bytes(struct session *s);
+/* What is asked of the kernel for each stack, by size and by whether it is lean. */
+void session_shape(
+	const struct session *s, const struct copysize *size, struct capture_options *options);
 /* Between two rounds: other options of the same events, as capture_change(). */
 int session_recapture(struct session_env *env, struct session *s,
 	const struct capture_options *options, struct buf *message);

@@ -86,7 +86,8 @@ static uint64_t at_level(uint64_t hz, unsigned halvings)
 /* How much of a stack may be copied: half of what it was when that step was taken. */
 static uint32_t copies_at_level(const struct session *s, unsigned level)
 {
-	uint32_t half = s->plan->capture.stack_bytes / 16 * 8;
+	uint32_t now = s->lean.on ? s->copysize.bytes : s->plan->capture.stack_bytes;
+	uint32_t half = now / 16 * 8;
 
 	if (level == 0 || !s->ladder.copies)
 		return s->plan->copy_most;
@@ -107,8 +108,7 @@ static void options_at_level(const struct session *s, unsigned level, struct cop
 	(void)copysize_limit(size, copies_at_level(s, level));
 	if (level == 0 && !s->plan->adaptive)
 		size->bytes = s->plan->request.stack_bytes;
-	options->stack_bytes = size->bytes;
-	options->event_count = s->plan->request.event_count + size->deep;
+	session_shape(s, size, options);
 }
 
 static void tell_level(struct session_env *env, struct session *s,

@@ -76,6 +76,7 @@ bool ledger_field(const struct ledger *l, unsigned i, const char **ret_name, uin
 		FIELD(counted_ns),
 		FIELD(tails),
 		FIELD(budget_steps),
+		FIELD(chains),
 	};
 
 	_Static_assert(COUNT(fields) + LEDGER_ENDS + LEDGER_SOURCES ==

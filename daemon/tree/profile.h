@@ -107,6 +107,8 @@ struct ledger {
 	/* Distinct frames of code by what their names come from, enum ledger_source, as of the last
 	 * look-up. */
 	uint64_t names_from[LEDGER_SOURCES];
+	uint64_t chains; /* stacks whose outer part is the kernel's frame-pointer chain, as the
+			    rules say that it is right */
 };
 
 struct profile_meta {
