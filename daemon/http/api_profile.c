@@ -32,8 +32,8 @@ static bool tag_ended(struct req *r, const struct profile *head, enum render_for
 
 	if (m->ended_wall_ns == 0 || (from[LEDGER_FROM_JITDUMP] && from[LEDGER_FROM_NOTHING]))
 		return false;
-	buf_printf(&key, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %s", m->session_id,
-		m->started_wall_ns, m->ended_wall_ns, r->raw);
+	buf_printf(&key, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %s %s", m->session_id,
+		m->started_wall_ns, m->ended_wall_ns, r->raw, profile_text(head, m->name));
 	if (key.error)
 		return false;
 	snprintf(tag, sizeof(tag), "\"%016" PRIx64 "\"", hash_bytes(key.data, key.len, 0));

@@ -360,11 +360,17 @@ static int read_new_memory(struct reading *in, const cJSON *value)
 	return read_mib(in, value, &in->change->memory_mib);
 }
 
+static int read_new_name(struct reading *in, const cJSON *value)
+{
+	return read_text(in, value, in->change->name, sizeof(in->change->name));
+}
+
 static const struct field change_fields[] = {
 	{"frequency_hz", read_new_frequency},
 	{"kernel", read_new_kernel},
 	{"cpu_percent", read_new_cpu_percent},
 	{"memory_mib", read_new_memory},
+	{"name", read_new_name},
 	{NULL, NULL},
 };
 
@@ -461,10 +467,10 @@ int json_in_change(const char *text, size_t len, uint64_t max_freq_hz,
 	if (r < 0)
 		return r;
 	if (change.freq_hz == 0 && change.kernel < 0 && change.cpu_percent == 0 &&
-		change.memory_mib == 0) {
+		change.memory_mib == 0 && !change.name[0]) {
 		buf_append_str(why,
 			"The body changes nothing; give \"frequency_hz\", \"kernel\", "
-			"\"cpu_percent\" or \"memory_mib\".");
+			"\"cpu_percent\", \"memory_mib\" or \"name\".");
 		return -EINVAL;
 	}
 	*ret_change = change;

@@ -11,6 +11,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "daemon/run/meta.h"
 #include "daemon/run/naming.h"
 
 #define TICK_S         2
@@ -38,7 +39,9 @@ struct keeper {
 struct pick {
 	bool running; /* these too */
 	uint64_t id;
-	struct profile *profile; /* NULL: no more */
+	bool found;              /* false: no more */
+	struct profile *profile; /* NULL: on disk alone, under another name */
+	struct profile *head;    /* of an ended one */
 	bool ended;
 };
 
@@ -51,26 +54,30 @@ static void pick_next(struct sampler *s, void *arg)
 	all = sampler_sessions(s, &count);
 	for (unsigned i = 0; i < count; i++) {
 		struct session *x = all[i];
-		bool wanted = x->state == SESSION_RUNNING ? p->running : !x->stored && x->final;
+		bool wanted = x->state == SESSION_RUNNING ? p->running : !x->stored;
 
 		if (wanted && x->id > p->id && (!next || x->id < next->id))
 			next = x;
 	}
-	p->profile = NULL;
+	p->profile = p->head = NULL;
+	p->found = next != NULL;
 	if (!next)
 		return;
 	p->id = next->id;
 	p->ended = next->state != SESSION_RUNNING;
-	if (p->ended)
+	if (!p->ended) {
+		p->found = session_snapshot(next, true, &p->profile) == 0;
+		return;
+	}
+	p->head = profile_ref(next->head);
+	if (next->final)
 		p->profile = profile_ref(next->final);
-	else
-		(void)session_snapshot(next, true, &p->profile);
 }
 
 struct mark {
 	uint64_t id, aside_ns;
 	bool ended, gone;
-	const struct ledger *named;
+	const struct profile *named;
 };
 
 static void forget_old_finals(struct sampler *s)
@@ -96,11 +103,13 @@ static void mark_stored(struct sampler *s, void *arg)
 
 	m->gone = !x;
 	if (x) {
-		session_note_names(x, m->named);
+		session_note_names(x, &m->named->ledger);
 		x->aside_ns += m->aside_ns;
 	}
+	/* It may have got another name meanwhile. */
 	if (x && m->ended)
-		x->stored = true;
+		x->stored = strcmp(profile_text(x->head, x->head->meta.name),
+				    profile_text(m->named, m->named->meta.name)) == 0;
 	forget_old_finals(s);
 }
 
@@ -149,13 +158,18 @@ static void list_jit(struct sampler *s, void *arg)
 
 /* ---- our own ---- */
 
-static bool save_take(struct keeper *k, uint64_t id, struct profile *raw, bool ended)
+static bool save_take(struct keeper *k, const struct pick *p)
 {
 	AUTO(profile_unref_auto) struct profile *named = NULL;
-	struct mark mark = {.id = id, .ended = ended};
+	AUTO(profile_unref_auto) struct profile *head = p->head;
+	uint64_t id = p->id;
+	struct mark mark = {.id = id, .ended = p->ended};
 	uint64_t begin_ns = time_thread_cpu_ns();
-	int r = naming_apply_take(k->setup.names, raw, NAMES_PLAIN, &named);
+	int r = p->profile ? naming_apply_take(k->setup.names, p->profile, NAMES_PLAIN, &named)
+			   : store_get(k->setup.store, id, &named);
 
+	if (r == 0 && head)
+		r = meta_rename(named, profile_text(head, head->meta.name));
 	if (r == 0)
 		r = store_put(k->setup.store, named);
 	if (r < 0) {
@@ -164,7 +178,7 @@ static bool save_take(struct keeper *k, uint64_t id, struct profile *raw, bool e
 			(unsigned long long)id, strerror(-r));
 		return false;
 	}
-	mark.named = &named->ledger;
+	mark.named = named;
 	mark.aside_ns = time_thread_cpu_ns() - begin_ns;
 	sampler_call(k->sampler, mark_stored, &mark);
 	if (mark.gone)
@@ -197,9 +211,9 @@ static bool save_all(struct keeper *k, bool running)
 
 	for (;;) {
 		sampler_call(k->sampler, pick_next, &p);
-		if (!p.profile)
+		if (!p.found)
 			break;
-		some |= save_take(k, p.id, p.profile, p.ended);
+		some |= save_take(k, &p);
 	}
 	if (some)
 		expire(k);

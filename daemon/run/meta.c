@@ -1,5 +1,6 @@
 #include "daemon/run/meta.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,25 @@ uint32_t meta_text(struct profile *p, const char *text)
 	memcpy(grown + at, text, len);
 	p->text_bytes = (uint32_t)(at + len);
 	return at;
+}
+
+int meta_rename(struct profile *p, const char *name)
+{
+	const char *old = profile_text(p, p->meta.name);
+	uint32_t at;
+
+	if (strcmp(old, name) == 0)
+		return 0;
+	if (strlen(name) <= strlen(old)) {
+		/* In its place: the text must not grow with each time. */
+		strcpy(p->text + p->meta.name, name);
+		return 0;
+	}
+	at = meta_text(p, name);
+	if (at == 0)
+		return -ENOMEM;
+	p->meta.name = at;
+	return 0;
 }
 
 static void put_key(struct buf *b, const char *key)

@@ -7,6 +7,8 @@
 
 /* A string into the profile's text; 0 on want of memory (""). */
 uint32_t meta_text(struct profile *p, const char *text);
+/* Another name for a profile that nobody else has. -ENOMEM. */
+int meta_rename(struct profile *p, const char *name);
 /* Fills meta from the session. */
 void meta_fill(struct profile *p, const struct session *s);
 

@@ -153,22 +153,28 @@ static void do_stop(struct sampler *s, void *arg)
 static void do_change(struct sampler *s, void *arg)
 {
 	struct request *q = arg;
+	const struct session_change *c = q->change;
+	bool more = c->freq_hz || c->kernel >= 0 || c->cpu_percent || c->memory_mib;
 	struct session *x = find_session(s, q);
 
 	if (!x)
 		return;
-	if (x->state != SESSION_RUNNING) {
-		buf_printf(q->message, "session %llu is not running any more",
+	if (more && x->state != SESSION_RUNNING) {
+		buf_printf(q->message,
+			"session %llu is not running any more: its name alone can be changed",
 			(unsigned long long)q->id);
 		q->error = RUN_CONFLICT;
 		return;
 	}
-	if (q->change->kernel > 0 && !q->who->all) {
+	if (c->kernel > 0 && !q->who->all) {
 		buf_append_str(q->message, "the kernel side is for root and the service group");
 		q->error = RUN_FORBIDDEN;
 		return;
 	}
-	q->error = sampler_change_session(s, x, q->change, q->message);
+	if (more)
+		q->error = sampler_change_session(s, x, c, q->message);
+	if (q->error == RUN_OK && c->name[0] && sampler_rename_session(s, x, c->name) < 0)
+		q->error = RUN_UNAVAILABLE;
 	if (q->error == RUN_OK)
 		answer_head(x, q);
 }
@@ -414,11 +420,17 @@ int run_delete(struct run *r, const struct caller *who, uint64_t id, struct buf 
 
 /* What was made while the session ran lacks its last samples: once it has ended that serves nobody.
  */
-static bool dump_serves(
-	const struct dump_slot *d, const struct request *q, bool inlines, bool ended)
+static bool dump_serves(const struct dump_slot *d, const struct request *q, bool inlines,
+	const struct profile *head)
 {
-	return d->profile && d->id == q->id && d->inlines == inlines &&
-		(d->with_log || !q->with_log) && (d->profile->meta.ended_wall_ns != 0) == ended &&
+	bool ended = head->meta.ended_wall_ns != 0;
+
+	if (!d->profile ||
+		strcmp(profile_text(d->profile, d->profile->meta.name),
+			profile_text(head, head->meta.name)) != 0)
+		return false;
+	return d->id == q->id && d->inlines == inlines && (d->with_log || !q->with_log) &&
+		(d->profile->meta.ended_wall_ns != 0) == ended &&
 		(d->ended || time_mono_ns() - d->made_ns < DUMP_AGE_NS);
 }
 
@@ -464,7 +476,8 @@ static bool is_settled(const struct profile *p)
 	return true;
 }
 
-static int make_dump(struct run *r, struct dump_slot *d, struct request *q, bool inlines)
+static int make_dump(struct run *r, struct dump_slot *d, struct request *q, bool inlines,
+	const struct profile *head)
 {
 	uint64_t begin_ns = time_thread_cpu_ns();
 	struct profile *p = NULL;
@@ -477,6 +490,8 @@ static int make_dump(struct run *r, struct dump_slot *d, struct request *q, bool
 	e = name_or_load(r, q, inlines, &p, q->message);
 	if (e != RUN_OK)
 		return e;
+	if (q->ended)
+		(void)meta_rename(p, profile_text(head, head->meta.name));
 	note = (struct note){p, time_thread_cpu_ns() - begin_ns};
 	if (!q->from_store)
 		sampler_call(r->sampler, do_note_names, &note);
@@ -497,7 +512,6 @@ int run_profile(struct run *r, const struct caller *who, uint64_t id, bool with_
 	struct request q = {
 		.run = r, .who = who, .id = id, .with_log = with_log, .message = message};
 	struct request see = q;
-	bool ended;
 	int e;
 
 	/* Whether it is there and ours to see is asked anew each time: a cached answer must not
@@ -505,15 +519,14 @@ int run_profile(struct run *r, const struct caller *who, uint64_t id, bool with_
 	sampler_call(r->sampler, do_head, &see);
 	if (see.error != RUN_OK)
 		return see.error;
-	ended = see.head->meta.ended_wall_ns != 0;
-	profile_unref(see.head);
 	pthread_mutex_lock(&d->lock);
-	e = dump_serves(d, &q, inlines, ended) ? RUN_OK : make_dump(r, d, &q, inlines);
+	e = dump_serves(d, &q, inlines, see.head) ? RUN_OK : make_dump(r, d, &q, inlines, see.head);
 	if (e == RUN_OK) {
 		d->used_ns = time_mono_ns();
 		*ret_profile = profile_ref(d->profile);
 	}
 	pthread_mutex_unlock(&d->lock);
+	profile_unref(see.head);
 	return e;
 }
 

@@ -59,6 +59,7 @@ struct session_change {
 	int kernel;          /* -1: as it is */
 	double cpu_percent;  /* 0: as it is */
 	uint32_t memory_mib; /* 0: as it is */
+	char name[128];      /* UTF-8; "": as it is. The rest is for sessions that run */
 };
 
 enum session_state {

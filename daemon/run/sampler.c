@@ -164,6 +164,15 @@ int sampler_change_session(struct sampler *s, struct session *session,
 	return session_change(&s->env, session, change, message);
 }
 
+int sampler_rename_session(struct sampler *s, struct session *session, const char *name)
+{
+	int r = session_rename(session, name);
+
+	if (r == 0)
+		s->setup.wake_keeper(s->setup.arg);
+	return r;
+}
+
 void sampler_remove_session(struct sampler *s, struct session *session)
 {
 	unsigned i = 0;

@@ -42,6 +42,8 @@ int sampler_start_session(struct sampler *s, struct session_plan *plan,
 	struct session **ret_session, struct buf *message);
 int sampler_change_session(struct sampler *s, struct session *session,
 	const struct session_change *change, struct buf *message);
+/* -ENOMEM. */
+int sampler_rename_session(struct sampler *s, struct session *session, const char *name);
 void sampler_end_session(struct sampler *s, struct session *session, const char *why);
 void sampler_remove_session(struct sampler *s, struct session *session);
 /* Takes one that has ended long ago (from disk). */

@@ -579,6 +579,28 @@ void session_note_names(struct session *s, const struct ledger *named)
 	s->head = head;
 }
 
+int session_rename(struct session *s, const char *name)
+{
+	struct profile *head;
+	int r;
+
+	if (s->state == SESSION_RUNNING) {
+		snprintf(s->plan->request.name, sizeof(s->plan->request.name), "%s", name);
+		return 0;
+	}
+	r = profile_copy(s->head, NULL, &head);
+	if (r == 0)
+		r = meta_rename(head, name);
+	if (r < 0) {
+		profile_unref(head);
+		return r;
+	}
+	profile_unref(s->head);
+	s->head = head;
+	s->stored = false;
+	return 0;
+}
+
 int session_snapshot(struct session *s, bool with_log, struct profile **ret_profile)
 {
 	AUTO(profile_unref_auto) struct profile *p = NULL;

@@ -99,8 +99,8 @@ struct session {
 	/* Ended only: the whole profile, or NULL when it is on disk alone. head is always there
 	 * then. */
 	struct profile *final;
-	struct profile *head;
-	bool stored;
+	struct profile *head; /* has the name that counts */
+	bool stored;          /* as it is now */
 };
 
 /* Opens the capture and starts. An enum run_error; message on failure. Takes what plan owns. */
@@ -121,6 +121,8 @@ void session_round(struct session_env *env, struct session *s);
 bool session_due(struct session_env *env, struct session *s, const char **ret_why);
 /* After each round: other copies of the stacks, if they are called for. */
 void session_adapt(struct session_env *env, struct session *s);
+/* Of an ended one too, whose file is behind then. -ENOMEM. */
+int session_rename(struct session *s, const char *name);
 /* Drains, makes the final profile, lets go of events and tree. */
 void session_end(
 	struct session_env *env, struct session *s, enum session_state state, const char *why);

@@ -90,6 +90,11 @@ async function importAndDelete(page) {
 	const id = /session\/(\d+)/.exec(page.url())?.[1];
 
 	await goTo(page, '#/sessions', '.session');
+	await page.click(`[aria-label="Rename session ${id}"]`);
+	await page.keyboard.press('Control+A');
+	await page.keyboard.type('stacks of before');
+	await page.keyboard.press('Enter');
+	check('session_is_renamed', await waitFor(async () => (await textOf(page, '.in-view .title')) === `#${id} stacks of before`));
 	await page.click(`[aria-label="Delete session ${id}"]`);
 	await page.click(`[aria-label="Really delete session ${id}"]`);
 	check('delete_asks_and_deletes', await waitFor(async () => !(await page.$(`[aria-label="Delete session ${id}"]`))));

@@ -124,12 +124,13 @@ int run_change(struct run *r, const struct caller *who, uint64_t id,
 {
 	struct session *s = find(who, id);
 
-	if (s && s->ended) {
+	if (s && s->ended && !change->name[0]) {
 		buf_append_str(message, "The session has ended.");
 		return RUN_CONFLICT;
 	}
 	fake_run.changed_freq_hz = change->freq_hz;
 	fake_run.changed_kernel = change->kernel;
+	snprintf(fake_run.changed_name, sizeof(fake_run.changed_name), "%s", change->name);
 	return answer(s, ret_head, message);
 }
 

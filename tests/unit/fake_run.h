@@ -20,6 +20,7 @@ struct fake_run {
 	char imported_name[128];
 	uint64_t changed_freq_hz;
 	int changed_kernel;
+	char changed_name[128];
 	atomic_uint profiles; /* made */
 	pid_t reader_pid;     /* 0: none */
 	uint64_t reader_ticks;

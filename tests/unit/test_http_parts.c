@@ -348,8 +348,9 @@ static void long_names_and_many_pids_are_refused(void **state)
 
 static void changes_are_read(void **state)
 {
-	static const char *const bad[] = {"{}", "{\"frequency_hz\":0}", "{\"kernel\":\"no\"}",
-		"{\"pid\":1}", "[]", "", "{\"kernel\":true,\"kernel\":true}", "{\"cpu_percent\":0}",
+	static const char *const bad[] = {"{}", "{\"name\":\"\"}", "{\"name\":\"a\\u0001\"}",
+		"{\"name\":7}", "{\"frequency_hz\":0}", "{\"kernel\":\"no\"}", "{\"pid\":1}", "[]",
+		"", "{\"kernel\":true,\"kernel\":true}", "{\"cpu_percent\":0}",
 		"{\"memory_mib\":0}"};
 	AUTO(buf_done) struct buf why = BUF_INIT;
 	struct session_change change;

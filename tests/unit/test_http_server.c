@@ -1003,6 +1003,8 @@ static void session_is_changed_stopped_and_forgotten(void **state)
 	expect_status(LOCAL, "POST /v1/sessions/1/stop", "", "", 200);
 	expect_status(LOCAL, "POST /v1/sessions/1/stop", JSON, "{}", 200);
 	expect_problem(LOCAL, "PATCH /v1/sessions/1", JSON, "{\"frequency_hz\":5}", 409);
+	expect_status(LOCAL, "PATCH /v1/sessions/1", JSON, "{\"name\":\"before\"}", 200);
+	assert_string_equal(fake_run.changed_name, "before");
 	expect_status(LOCAL, "DELETE /v1/sessions/1", "", NULL, 204);
 	expect_problem(LOCAL, "DELETE /v1/sessions/1", "", NULL, 404);
 	expect_problem(LOCAL, "GET /v1/sessions/1", "", NULL, 404);
