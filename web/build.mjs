@@ -5,7 +5,8 @@
 //
 // The same sources give the same bytes with any version of Node, as the versions in package-lock.json do the work.
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -44,6 +45,26 @@ async function bundle(out) {
 	await build({ ...options, entryPoints: { app: 'src/style/main.css' }, minify: true, outdir: out });
 	for (const name of COPIED)
 		copyFileSync(join(top, 'src', name), join(out, name));
+}
+
+// One document with all in it, but for the profile: the daemon puts that where {{profile}} stands. Its policy allows this
+// script and this style alone.
+async function bundleViewer(out) {
+	const built = await build({
+		...options,
+		entryPoints: { script: 'src/viewer.tsx', style: 'src/style/viewer.css' },
+		minify: true,
+		write: false,
+		outdir: 'viewer',
+	});
+	const part = (ending) => built.outputFiles.find((file) => file.path.endsWith(ending)).text.trim();
+	const hash = (text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+	const parts = { script: part('.js'), style: part('.css'), profile: '{{profile}}' };
+
+	parts.policy = `default-src 'none'; script-src ${hash(parts.script)}; style-src ${hash(parts.style)}; ` +
+		"base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'";
+	writeFileSync(join(out, 'viewer.html'),
+		readFileSync(join(top, 'src/viewer.html'), 'utf8').replace(/{{(\w+)}}/g, (_, name) => parts[name]));
 }
 
 function weigh(out) {
@@ -92,6 +113,7 @@ async function main() {
 		execFileSync(join(top, 'node_modules/.bin/tsc'), ['--project', top], { stdio: 'inherit' });
 		mkdirSync(out, { recursive: true });
 		await bundle(out);
+		await bundleViewer(out);
 		weigh(out);
 		if (check) {
 			compare(out);

@@ -148,15 +148,16 @@ async function looks(page, id) {
 	await page.setViewportSize(WIDE);
 }
 
-async function lostAndBack(page, id) {
+// Whoever comes after this needs the new token.
+async function lostAndBack(page, id, given) {
 	await goTo(page, `#/session/${id}/ledger`, '.figures');
 	await askHarness('stop');
 	check('loss_is_told', await waitFor(async () => (await textOf(page, '.trouble')).includes('does not answer')));
 	check('what_was_seen_stays', (await textOf(page, '.figures')).includes('samples'));
-	const token = await askHarness('start');
+	given.token = await askHarness('start');
 
 	check('new_token_is_asked_for', await waitFor(() => page.$('.trouble input')), await textOf(page, '.trouble'));
-	await page.fill('.trouble input', token);
+	await page.fill('.trouble input', given.token);
 	await page.click('.trouble button');
 	await page.waitForSelector('.figures');
 	check('back_where_one_was', page.url().endsWith(`/#/session/${id}/ledger`) && !(await page.$('.trouble')), page.url());
@@ -174,7 +175,7 @@ export async function testShell(browser, given) {
 	await importAndDelete(page);
 	await keys(page);
 	await looks(page, id);
-	await lostAndBack(page, id);
+	await lostAndBack(page, id, given);
 	check('policy_stopped_nothing', page.troubles.length === 0, page.troubles);
 	await page.context().close();
 }

@@ -103,6 +103,7 @@ export interface Status {
 
 export interface Profile {
 	version: number;
+	session: { id: number; name: string; target: string; started_at: string; elapsed_ns: number };
 	event: string;
 	unit: 'nanoseconds' | 'count';
 	total: number;

@@ -32,6 +32,8 @@ function Asked({ session, query, loaded }: { session: Session; query: URLSearchP
 				onChange={(event) => setQuery({ event: event.currentTarget.value })}>
 				{session.events.map((event) => <option key={event}>{event}</option>)}
 			</select></label> : null}
+			{(['thread', 'pid'] as const).map((key) => query.get(key) && <button key={key} type="button" class="chip"
+				onClick={() => setQuery({ [key]: null }, false)}>{key} {query.get(key)} ×</button>)}
 			{range ? <button type="button" class="chip" onClick={() => setQuery({ from: null, to: null }, false)}>
 				{query.get('from') || 'start'} to {query.get('to') || 'end'} ×</button>
 				: <Choice text="Time" name="last" query={query} values={RANGES} />}

@@ -40,9 +40,12 @@ export function Rows(props: Props) {
 	const first = Math.max(0, Math.min(Math.floor(seen.top / ROW_PX), count - 1) - MARGIN);
 	const last = Math.min(count, Math.ceil((seen.top + seen.height) / ROW_PX) + MARGIN);
 
+	function look(): void {
+		if (box.current)
+			setSeen({ top: box.current.scrollTop, height: box.current.clientHeight });
+	}
 	useEffect(() => {
-		const observer = new ResizeObserver(() =>
-			setSeen({ top: box.current!.scrollTop, height: box.current!.clientHeight }));
+		const observer = new ResizeObserver(look);
 		observer.observe(box.current!);
 		return () => observer.disconnect();
 	}, []);
@@ -71,7 +74,7 @@ export function Rows(props: Props) {
 		<div class="rows" ref={box} role={props.role} aria-label={props.label} aria-rowcount={count + 1}
 			aria-colcount={props.columns} tabIndex={0}
 			aria-activedescendant={active >= first && active < last ? `${id}-${active}` : undefined}
-			onKeyDown={key} onScroll={() => setSeen({ top: box.current!.scrollTop, height: box.current!.clientHeight })}>
+			onKeyDown={key} onScroll={look}>
 			<div class="row row-head" role="row" aria-rowindex={1}>{props.head}</div>
 			<div role="rowgroup" style={{ height: `${count * ROW_PX}px`, paddingTop: `${first * ROW_PX}px` }}>
 				{Array.from({ length: Math.max(0, last - first) }, (_, k) => first + k).map((i) => (

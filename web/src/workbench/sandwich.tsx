@@ -47,9 +47,9 @@ export function Sandwich(props: SandwichProps) {
 				<span class="muted">{counted(below.samples[0], 'sample')}</span>
 				<button type="button" onClick={props.choose}>Another function</button>
 			</p>
-			<h3>Callers</h3>
+			<h2>Callers</h2>
 			<Flame key={`a${func}`} {...shared} columns={above} fillOf={paints.above} flames label={`Callers of ${keyText(func)}`} />
-			<h3>Callees</h3>
+			<h2>Callees</h2>
 			<Flame key={`b${func}`} {...shared} columns={below} fillOf={paints.below} flames={false} label={`Callees of ${keyText(func)}`} />
 		</div>
 	);

@@ -156,7 +156,7 @@ function Search({ params, found, wrong, total, input, step }: SearchProps) {
 		: 'nothing found' : '');
 
 	return (
-		<div class="search" role="search">
+		<div class="search">
 			<input ref={input} data-search type="search" aria-label="Search functions" placeholder="Search: text or /regex/" spellcheck={false}
 				autocomplete="off" value={params.get('q')} onInput={(event) => params.set({ q: event.currentTarget.value })}
 				onKeyDown={(event) => {
@@ -171,7 +171,7 @@ function Search({ params, found, wrong, total, input, step }: SearchProps) {
 					<button type="button" aria-label="Next match" onClick={() => step(1)}>›</button>
 				</>
 			) : null}
-			<span class={wrong && 'wrong'} role="status">{says}</span>
+			<span class={wrong ? 'search-says wrong' : 'search-says'} role="status">{says}</span>
 		</div>
 	);
 }
