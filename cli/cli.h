@@ -24,7 +24,7 @@ struct cli {
 typedef int (*command_fn)(struct cli *cli, int argc, char **argv);
 
 struct command {
-	const char *name, *arguments, *what; /* name NULL ends the list */
+	const char *name, *arguments, *what; /* name NULL ends the list; what "": not for people */
 	const char *more;                    /* for its help: sentences and examples */
 	const struct opt *options[OPT_LISTS];
 	enum words operands;
@@ -47,9 +47,15 @@ int cmd_targets(struct cli *cli, int argc, char **argv);
 int cmd_perfmap(struct cli *cli, int argc, char **argv);
 int cmd_status(struct cli *cli, int argc, char **argv);
 int cmd_open(struct cli *cli, int argc, char **argv);
+int cmd_watch(struct cli *cli, int argc, char **argv);
+int cmd_flame(struct cli *cli, int argc, char **argv);
+int cmd_diff(struct cli *cli, int argc, char **argv);
+int cmd_export(struct cli *cli, int argc, char **argv);
+int cmd_complete(struct cli *cli, int argc, char **argv);
 int cmd_help(struct cli *cli, int argc, char **argv);
 
-extern const struct opt record_options[], report_options[], top_options[];
+extern const struct opt record_options[], report_options[], top_options[], watch_options[],
+	flame_options[], diff_options[], export_options[];
 
 /* ---- request.c: what to profile and how, from options ---- */
 
@@ -79,14 +85,25 @@ static inline void view_request_done(struct view_request *v)
 	buf_done(&v->query);
 }
 
-extern const struct opt view_options[];
-/* False: none of these. */
-bool view_option(struct cli *cli, struct view_request *v, int option, const char *value);
+extern const struct opt dump_options[]; /* how it is written, and where to */
+extern const struct opt view_options[]; /* what of it */
+/* False: none of these; dump_option() takes both kinds. */
+bool view_option(struct view_request *v, int option, const char *value);
+bool dump_option(struct view_request *v, int option, const char *value);
 void add_query(struct buf *query, const char *key, const char *value);
 /* Says so, and which there are; answers EXIT_USAGE. */
 int unknown_format(const char *name);
+/* Its JSON, appended to body. query: as in struct view_request. */
+int fetch_profile(struct cli *cli, uint64_t id, const char *query, struct buf *body);
 /* Into the file, whole or not at all; NULL or "-": to stdout. query: as in struct view_request. */
 int save_profile(
 	struct cli *cli, uint64_t id, const char *format, const char *query, const char *file);
+
+/* ---- cmd_open.c ---- */
+
+/* Whether there are a page, its token and a graphical session. */
+bool page_can_be_shown(struct cli *cli);
+/* Prints the page's address, of a session if id is not 0, and opens it where there is a browser. */
+int page_show(struct cli *cli, uint64_t id);
 
 #endif

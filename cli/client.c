@@ -20,6 +20,7 @@ struct client {
 	char *runtime_dir;
 	struct curl_slist *headers;
 	bool named;
+	bool (*cancel)(void); /* NULL: nothing does */
 };
 
 static char *pick_socket(const struct client_where *where)
@@ -107,6 +108,11 @@ const char *client_place(const struct client *c)
 bool client_was_named(const struct client *c)
 {
 	return c->named;
+}
+
+void client_set_cancel(struct client *c, bool (*fn)(void))
+{
+	c->cancel = fn;
 }
 
 char *client_escape(const char *text)
@@ -200,6 +206,8 @@ static int explain(struct client *c, CURLcode code, const struct sink *k)
 		fprintf(stderr, "profilectl: cannot write: %s\n", strerror(errno));
 		return EXIT_FAILED;
 	}
+	if (code == CURLE_ABORTED_BY_CALLBACK)
+		return EXIT_FAILED;
 	if (code == CURLE_COULDNT_CONNECT && c->socket && (error == EACCES || error == EPERM))
 		return refused_socket(c);
 	if (code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST) {
@@ -213,6 +221,14 @@ static int explain(struct client *c, CURLcode code, const struct sink *k)
 	}
 	fprintf(stderr, "profilectl: %s: %s\n", client_place(c), c->lib->easy_strerror(code));
 	return code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR ? EXIT_NO_DAEMON : EXIT_FAILED;
+}
+
+static int is_cancelled(
+	void *arg, curl_off_t dltotal, curl_off_t dlnow, curl_off_t ultotal, curl_off_t ulnow)
+{
+	const struct client *c = arg;
+
+	return c->cancel && c->cancel();
 }
 
 static int open_curl(struct client *c)
@@ -249,6 +265,9 @@ static int prepare(struct client *c, const char *url, const char *method, struct
 	c->lib->set(c->curl, CURLOPT_CONNECTTIMEOUT, 5L);
 	if (c->socket)
 		c->lib->set(c->curl, CURLOPT_UNIX_SOCKET_PATH, c->socket);
+	c->lib->set(c->curl, CURLOPT_NOPROGRESS, 0L);
+	c->lib->set(c->curl, CURLOPT_XFERINFOFUNCTION, is_cancelled);
+	c->lib->set(c->curl, CURLOPT_XFERINFODATA, c);
 	c->lib->set(c->curl, CURLOPT_WRITEFUNCTION, take);
 	c->lib->set(c->curl, CURLOPT_WRITEDATA, k);
 	return 0;

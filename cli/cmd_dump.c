@@ -4,10 +4,14 @@
 
 #include "cli/cli.h"
 
-const struct opt view_options[] = {
+const struct opt dump_options[] = {
 	{"format", 'f', "FORMAT", "how it is written; else the end of the file's name says",
 		WORDS_FORMAT},
 	{"output", 'o', "FILE", "where to; - is standard output", WORDS_FILE},
+	{NULL, 0, NULL, NULL, WORDS_NONE},
+};
+
+const struct opt view_options[] = {
 	{"event", 'e', "NAME", "one event of several", WORDS_EVENT},
 	{"from", OPT_FROM, "TIME", "seconds since the start, or a time of RFC 3339", WORDS_NONE},
 	{"to", OPT_TO, "TIME", "the same; this moment itself is left out", WORDS_NONE},
@@ -51,16 +55,11 @@ void add_query(struct buf *query, const char *key, const char *value)
 	buf_printf(query, "&%s=%s", key, escaped ? escaped : "");
 }
 
-bool view_option(struct cli *cli, struct view_request *v, int option, const char *value)
+bool view_option(struct view_request *v, int option, const char *value)
 {
-	if (option == 'f')
-		v->format = value;
-	else if (option == 'o')
-		v->file = value;
-	else if (query_key(option))
-		add_query(&v->query, query_key(option), value ? value : "1");
-	else
+	if (!query_key(option))
 		return false;
+	add_query(&v->query, query_key(option), value ? value : "1");
 	return true;
 }
 
@@ -71,6 +70,25 @@ int unknown_format(const char *name)
 	for (const struct format *f = formats; f->name; f++)
 		buf_printf(&names, "%s%s", f == formats ? "" : ", ", f->name);
 	return usage_error("there is no format \"%s\": it is one of %s", name, names.data);
+}
+
+bool dump_option(struct view_request *v, int option, const char *value)
+{
+	if (option == 'f')
+		v->format = value;
+	else if (option == 'o')
+		v->file = value;
+	else
+		return view_option(v, option, value);
+	return true;
+}
+
+int fetch_profile(struct cli *cli, uint64_t id, const char *query, struct buf *body)
+{
+	AUTO(buf_done) struct buf path = BUF_INIT;
+
+	buf_printf(&path, "/v1/sessions/%llu/profile?format=json%s", (unsigned long long)id, query);
+	return path.error ? EXIT_FAILED : client_call(cli->client, "GET", path.data, NULL, body);
 }
 
 int save_profile(
@@ -94,7 +112,7 @@ int cmd_dump(struct cli *cli, int argc, char **argv)
 	int option;
 
 	while ((option = next_option(cli, argc, argv)) != -1)
-		if (!view_option(cli, &v, option, optarg))
+		if (!dump_option(&v, option, optarg))
 			return EXIT_USAGE;
 	if (optind != argc - 1)
 		return usage_error("dump takes one session id: profilectl list shows them");

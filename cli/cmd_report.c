@@ -279,7 +279,7 @@ static int take_options(
 	while ((option = next_option(cli, argc, argv)) != -1) {
 		if (option == 'k')
 			*ret_keep = true;
-		else if (!view_option(cli, v, option, optarg))
+		else if (!dump_option(v, option, optarg))
 			return EXIT_USAGE;
 	}
 	if (optind != argc - 1)

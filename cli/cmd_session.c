@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/screen.h"
+#include "cli/table.h"
 
 static int take_request(struct cli *cli, cJSON *request, int argc, char **argv)
 {
@@ -84,10 +86,37 @@ int cmd_delete(struct cli *cli, int argc, char **argv)
 	return for_each_id(cli, argc, argv, "DELETE", "", "deleted");
 }
 
+static void list_sessions(const cJSON *answer, struct table *t)
+{
+	const cJSON *s;
+
+	table_column(t, "ID", ALIGN_RIGHT, 4);
+	table_column(t, "State", ALIGN_LEFT, 7);
+	table_column(t, "Time", ALIGN_RIGHT, 8);
+	table_column(t, "Samples", ALIGN_RIGHT, 8);
+	table_column(t, "Lost", ALIGN_RIGHT, 0);
+	table_column_of_names(t, "Target", 0);
+	table_column_of_names(t, "Name", 0);
+	cJSON_ArrayForEach (s, cJSON_GetObjectItemCaseSensitive(answer, "sessions")) {
+		const cJSON *ledger = cJSON_GetObjectItemCaseSensitive(s, "ledger");
+		bool running = strcmp(get_text(s, "state"), "running") == 0;
+		double lost = get_number(ledger, "lost");
+
+		table_cell(t, STYLE_PLAIN, "%.0f", get_number(s, "id"));
+		table_cell(t, running ? STYLE_GREEN : STYLE_PLAIN, "%s", get_text(s, "state"));
+		table_cell(t, STYLE_PLAIN, "%.1f s", get_number(s, "elapsed_s"));
+		table_cell(t, STYLE_PLAIN, "%.0f", get_number(ledger, "samples"));
+		table_cell(t, lost > 0 ? STYLE_YELLOW : STYLE_PLAIN, "%.0f", lost);
+		table_cell(t, STYLE_PLAIN, "%s", get_text(s, "target_text"));
+		table_cell(t, STYLE_PLAIN, "%s", get_text(s, "name"));
+	}
+}
+
 int cmd_list(struct cli *cli, int argc, char **argv)
 {
-	AUTO(buf_done) struct buf body = BUF_INIT;
-	const cJSON *session;
+	AUTO(buf_done) struct buf body = BUF_INIT, out = BUF_INIT;
+	AUTO(table_done) struct table table = {0};
+	unsigned width = 0, height;
 	cJSON *answer;
 	int e;
 
@@ -103,10 +132,11 @@ int cmd_list(struct cli *cli, int argc, char **argv)
 	answer = parse_answer(&body);
 	if (!answer)
 		return EXIT_FAILED;
-	printf("%6s  %-8s %10s  %10s  %6s  %-36s %s\n", "id", "state", "time", "samples", "lost",
-		"target", "name");
-	cJSON_ArrayForEach (session, cJSON_GetObjectItemCaseSensitive(answer, "sessions"))
-		print_session_line(session);
+	list_sessions(answer, &table);
+	if (cli->terminal)
+		screen_size(&width, &height);
+	table_write(&table, width, cli->color, &out);
+	print_body(&out);
 	cJSON_Delete(answer);
 	return EXIT_OK;
 }
@@ -142,7 +172,7 @@ int cmd_show(struct cli *cli, int argc, char **argv)
 	int e;
 
 	if (argc != 2)
-		return usage_error("show takes one session id");
+		return usage_error("show takes one session id: profilectl list shows them");
 	id = parse_id(argv[1]);
 	if (!id)
 		return EXIT_USAGE;

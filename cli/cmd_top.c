@@ -1,198 +1,139 @@
-/* top: the functions of a session by their own share, and with what they call. */
+/* top: the functions that use most, live. Of a session, or of one for as long as this runs. */
 #include <getopt.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/parse.h"
-#include "cli/cli.h"
+#include "cli/live.h"
+#include "cli/profiler.h"
 
-struct row {
-	double self, total;
-	int name;
-	int open; /* frames of it on the path at hand: counts recursion once */
-};
+#define INTERVAL_S 2
+#define WINDOW_S   10
+#define ONE_HOUR   3600 /* nobody looks for longer, and if we are killed it ends by itself */
+#define LINES      20
 
 const struct opt top_options[] = {
 	{"lines", 'n', "N", "how many functions", WORDS_NONE},
-	{"event", 'e', "NAME", "one event of several", WORDS_EVENT},
+	{"interval", 'i', "TIME", "between two looks: 2, 0.5s", WORDS_NONE},
+	{"count", 'c', "N", "so many looks", WORDS_NONE},
+	{"last", OPT_LAST, "TIME", "of the last seconds alone", WORDS_NONE},
+	{"sort", 's', "self|total", "what is first", WORDS_NONE},
+	{"private", OPT_PRIVATE, NULL, "by a profiler of our own, even if a daemon is there",
+		WORDS_NONE},
 	{NULL, 0, NULL, NULL, WORDS_NONE},
 };
 
-static int by_self(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
-
-	if (x->self != y->self)
-		return x->self > y->self ? -1 : 1;
-	return x->total > y->total ? -1 : x->total < y->total;
-}
-
-/* The columns of a profile (see proto/openapi.yaml) as arrays. */
-struct columns {
-	int count, names;
-	const cJSON *name_list;
-	int *depth, *name, *parent;
-	double *self;
+struct top {
+	struct live live;
+	cJSON *request;
+	bool alone, lines_given;
 };
 
-static int *ints_of(const cJSON *array, int count)
+static bool take_number(const char *what, const char *value, uint64_t *ret_number)
 {
-	int *out = calloc((size_t)count + 1, sizeof(*out));
-	const cJSON *item;
-	int i = 0;
-
-	cJSON_ArrayForEach (item, array)
-		if (out && i < count)
-			out[i++] = (int)item->valuedouble;
-	return out;
+	if (parse_u64(value, 100000, ret_number) == 0 && *ret_number)
+		return true;
+	usage_error("\"%s\" is no number of %s", value, what);
+	return false;
 }
 
-static bool read_columns(const cJSON *profile, struct columns *c)
+static bool take_sort(const char *value, bool *ret_by_total)
 {
-	const cJSON *self = cJSON_GetObjectItemCaseSensitive(profile, "self"), *item;
-	int i = 0;
-
-	c->count = cJSON_GetArraySize(self);
-	c->name_list = cJSON_GetObjectItemCaseSensitive(profile, "names");
-	c->names = cJSON_GetArraySize(c->name_list);
-	c->depth = ints_of(cJSON_GetObjectItemCaseSensitive(profile, "depth"), c->count);
-	c->name = ints_of(cJSON_GetObjectItemCaseSensitive(profile, "name"), c->count);
-	c->parent = calloc((size_t)c->count + 1, sizeof(*c->parent));
-	c->self = calloc((size_t)c->count + 1, sizeof(*c->self));
-	if (!c->depth || !c->name || !c->parent || !c->self)
-		return false;
-	cJSON_ArrayForEach (item, self)
-		c->self[i++] = item->valuedouble;
-	for (i = 0; i < c->count; i++)
-		if (c->name[i] < 0 || c->name[i] >= c->names || c->depth[i] < 0 ||
-			c->depth[i] > c->count)
-			return false;
-	return true;
+	*ret_by_total = strcmp(value, "total") == 0;
+	if (*ret_by_total || strcmp(value, "self") == 0)
+		return true;
+	usage_error("\"%s\" is no order: it is self or total", value);
+	return false;
 }
 
-/* subtree[i]: all self at i and below. In preorder a node's parent is the nearest one before it
- * that is less deep, so one pass from the end adds each to its parent. */
-static void sum_subtrees(const struct columns *c, int *path, double *subtree)
+static bool take_option(struct top *t, int option, const char *value)
 {
-	int open = 0;
+	struct live *l = &t->live;
+	bool bad = false;
+	uint64_t n;
 
-	for (int i = 0; i < c->count; i++) {
-		while (open > c->depth[i])
-			open--;
-		c->parent[i] = open ? path[open - 1] : -1;
-		path[open++] = i;
-	}
-	for (int i = c->count - 1; i >= 0; i--) {
-		subtree[i] += c->self[i];
-		if (c->parent[i] >= 0)
-			subtree[c->parent[i]] += subtree[i];
+	switch (option) {
+	case 'n':
+		t->lines_given = take_number("lines", value, &n);
+		l->view.lines = t->lines_given ? (unsigned)n : 0;
+		return t->lines_given;
+	case 'i': return live_seconds("interval", value, &l->interval_s);
+	case 'c': return take_number("looks", value, &l->count);
+	case OPT_LAST: return live_seconds("last", value, &l->last_s);
+	case 's': return take_sort(value, &l->view.by_total);
+	case OPT_PRIVATE: t->alone = true; return true;
+	default:
+		if (option == 'e' && !l->event)
+			l->event = value;
+		return request_option(t->request, option, value, &bad) && !bad;
 	}
 }
 
-/* Totals by function in one pass: nodes are in preorder, a stack of open frames tells who is above
- * whom. */
-static void sum_up(const struct columns *c, struct row *rows, int *path, double *subtree)
+/* A session that is there has its target and its rate; of its events one is shown. */
+static int take_session(struct top *t, const char *word)
 {
-	int open = 0;
-
-	for (int i = 0; i < c->count; i++) {
-		struct row *r = &rows[c->name[i]];
-
-		while (open > c->depth[i])
-			rows[c->name[path[--open]]].open--;
-		r->self += c->self[i];
-		if (!r->open++)
-			r->total += subtree[i];
-		path[open++] = i;
-	}
+	cJSON_DeleteItemFromObjectCaseSensitive(t->request, "events");
+	if (t->request->child || t->alone)
+		return usage_error("give a session or a target, not both: --%s is of a target",
+			t->alone ? "private" : t->request->child->string);
+	t->live.id = parse_id(word);
+	return t->live.id ? EXIT_OK : EXIT_USAGE;
 }
 
-static void print_rows(const struct columns *c, struct row *rows, double total, unsigned lines)
+static int take_target(struct top *t)
 {
-	const cJSON *item;
-	const char **names = calloc((size_t)c->names + 1, sizeof(*names));
-	char text[256];
-	int i = 0;
-
-	if (!names)
-		return;
-	cJSON_ArrayForEach (item, c->name_list)
-		names[i++] = cJSON_IsString(item) ? item->valuestring : "?";
-	qsort(rows, (size_t)c->names, sizeof(*rows), by_self);
-	printf("%7s %7s  %s\n", "self", "total", "function");
-	for (int k = 0; k < c->names && lines; k++) {
-		if (rows[k].self <= 0)
-			continue;
-		printf("%6.2f%% %6.2f%%  %s\n", 100 * rows[k].self / total,
-			100 * rows[k].total / total,
-			for_terminal(names[rows[k].name], text, sizeof(text)));
-		lines--;
-	}
-	free(names);
+	if (!request_targets(t->request))
+		cJSON_AddTrueToObject(t->request, "all");
+	if (!request_complete(t->request))
+		return EXIT_USAGE;
+	if (!cJSON_HasObjectItem(t->request, "duration_s"))
+		cJSON_AddNumberToObject(t->request, "duration_s", ONE_HOUR);
+	if (t->live.last_s <= 0)
+		t->live.last_s = WINDOW_S;
+	return EXIT_OK;
 }
 
-static int print_top(const struct buf *body, unsigned lines)
+static int take_options(struct cli *cli, struct top *t, int argc, char **argv)
 {
-	cJSON *profile = parse_answer(body);
-	struct columns c = {0};
-	struct row *rows = NULL;
-	double *subtree = NULL, total = get_number(profile, "total");
-	int *path = NULL, e = EXIT_FAILED;
+	int option;
 
-	if (profile && read_columns(profile, &c)) {
-		rows = calloc((size_t)c.names + 1, sizeof(*rows));
-		subtree = calloc((size_t)c.count + 1, sizeof(*subtree));
-		path = calloc((size_t)c.count + 1, sizeof(*path));
-	}
-	if (rows && subtree && path) {
-		for (int i = 0; i < c.names; i++)
-			rows[i].name = i;
-		sum_subtrees(&c, path, subtree);
-		sum_up(&c, rows, path, subtree);
-		print_rows(&c, rows, total > 0 ? total : 1, lines);
-		e = EXIT_OK;
-	}
-	free(rows);
-	free(subtree);
-	free(path);
-	free(c.depth);
-	free(c.name);
-	free(c.parent);
-	free(c.self);
-	cJSON_Delete(profile);
+	while ((option = next_option(cli, argc, argv)) != -1)
+		if (!take_option(t, option, optarg))
+			return EXIT_USAGE;
+	if (!t->lines_given && (!cli->terminal || cli->json))
+		t->live.view.lines = LINES;
+	if (optind < argc - 1)
+		return usage_error("top takes one session id, or a target");
+	return optind < argc ? take_session(t, argv[optind]) : take_target(t);
+}
+
+static int watch_target(struct cli *cli, struct top *t)
+{
+	AUTO(buf_done) struct buf body = BUF_INIT;
+	int e = request_start(cli, t->request, &body, &t->live.id);
+
+	if (e != EXIT_OK)
+		return e;
+	e = live_run(&t->live);
+	forget_session(cli, t->live.id);
 	return e;
 }
 
 int cmd_top(struct cli *cli, int argc, char **argv)
 {
-	AUTO(buf_done) struct buf body = BUF_INIT;
-	AUTO(buf_done) struct buf path = BUF_INIT;
-	AUTO(free_auto) char *event = NULL;
-	uint64_t lines = 20, id;
-	int option, e;
+	struct top t = {.request = cJSON_CreateObject()};
+	struct profiler *profiler = NULL;
+	int e;
 
-	while ((option = next_option(cli, argc, argv)) != -1) {
-		if (option == 'n' && parse_u64(optarg, 100000, &lines) < 0)
-			return usage_error("\"%s\" is no number of lines", optarg);
-		if (option == 'e')
-			event = client_escape(optarg);
-		if (option == '?')
-			return EXIT_USAGE;
-	}
-	if (optind != argc - 1)
-		return usage_error("top takes one session id");
-	id = parse_id(argv[optind]);
-	if (!id)
-		return EXIT_USAGE;
-	buf_printf(&path, "/v1/sessions/%llu/profile?format=json%s%s", (unsigned long long)id,
-		event ? "&event=" : "", event ? event : "");
-	e = client_call(cli->client, "GET", path.data, NULL, &body);
-	if (e != EXIT_OK)
-		return e;
-	if (cli->json) {
-		print_body(&body);
-		return EXIT_OK;
-	}
-	return print_top(&body, (unsigned)lines);
+	t.live.cli = cli;
+	t.live.interval_s = INTERVAL_S;
+	e = take_options(cli, &t, argc, argv);
+	if (e == EXIT_OK && !t.live.id)
+		e = profiler_for_job(cli, t.alone, &profiler);
+	if (e == EXIT_OK)
+		e = t.live.id ? live_run(&t.live) : watch_target(cli, &t);
+	live_done(&t.live);
+	cJSON_Delete(t.request);
+	profiler_free(profiler);
+	live_end();
+	return e;
 }

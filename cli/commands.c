@@ -32,12 +32,44 @@ const struct command commands[] = {
 		"Of a running session as well.\n"
 		"\n"
 		"  profilectl dump 3 -f folded --last 5 | sort -rn -k2 | head\n",
-		{view_options}, WORDS_SESSION, cmd_dump},
+		{dump_options, view_options}, WORDS_SESSION, cmd_dump},
 	{"report", "PERF.DATA [-o FILE]", "a recording of perf, or folded stacks, as a profile",
 		"  perf record -g -o - -- ./program | profilectl report - -o fg.svg\n",
-		{view_options, report_options}, WORDS_FILE, cmd_report},
-	{"top", "ID [-n N]", "the functions that used most", "", {top_options}, WORDS_SESSION,
-		cmd_top},
+		{dump_options, view_options, report_options}, WORDS_FILE, cmd_report},
+	{"top", "[ID | TARGET]", "the functions that use most, live",
+		"On a terminal it fills the screen: q quits, s changes the order, p pauses, / "
+		"filters,\n"
+		"arrows scroll. Elsewhere a table is printed each time, --count of them. Without "
+		"a\n"
+		"session or target it is of the whole machine.\n"
+		"\n"
+		"  profilectl top --command nginx\n"
+		"  profilectl top 3 --count 1 -n 5\n",
+		{top_options, target_options}, WORDS_SESSION, cmd_top},
+	{"flame", "ID", "the flame graph, in the browser or in the terminal",
+		"Where there is a graphical session the page is opened, elsewhere it is drawn as "
+		"wide\n"
+		"as the terminal, with 256 colours unless NO_COLOR is set.\n"
+		"\n"
+		"  profilectl flame 3 --terminal --icicle\n",
+		{flame_options, view_options}, WORDS_SESSION, cmd_flame},
+	{"diff", "A B", "what two profiles differ in, function by function",
+		"A and B are sessions, or files that dump -f json has written. A change that "
+		"chance\n"
+		"hardly explains has a *, others are grey.\n"
+		"\n"
+		"  profilectl diff 3 4 --significant\n"
+		"  profilectl diff before.json 4 -s total\n",
+		{diff_options, view_options}, WORDS_SESSION, cmd_diff},
+	{"export", "ID [FORMAT...]", "a profile in all formats, as files",
+		"  profilectl export 3 -o ticket-4711\n"
+		"  profilectl export 3 svg pprof --last 10\n",
+		{export_options, view_options}, WORDS_SESSION, cmd_export},
+	{"watch", "ID", "how a session goes on, and what changes in it",
+		"Each look is of the time since the one before; Change is that of Self.\n"
+		"\n"
+		"  profilectl watch 3 -i 5s\n",
+		{watch_options}, WORDS_SESSION, cmd_watch},
 	{"targets", "[TEXT]", "what could be profiled, by CPU use", "", {no_options},
 		WORDS_PROCESS_NAME, cmd_targets},
 	{"perfmap", "PID", "have a Java process write the names of its code", "", {no_options},
@@ -49,6 +81,8 @@ const struct command commands[] = {
 		cmd_delete},
 	{"help", "[COMMAND]", "this list, or all about one command", "", {no_options},
 		WORDS_COMMAND, cmd_help},
+	{"complete", "-- WORD...", "", "For the completion of shells.\n", {no_options}, WORDS_NONE,
+		cmd_complete},
 	{NULL, NULL, NULL, NULL, {NULL}, WORDS_NONE, NULL},
 };
 

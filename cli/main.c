@@ -16,7 +16,8 @@ static void print_help(FILE *out)
 	      "...\n\n",
 		out);
 	for (const struct command *c = commands; c->name; c++)
-		fprintf(out, "  %-8s %s\n", c->name, c->what);
+		if (*c->what)
+			fprintf(out, "  %-8s %s\n", c->name, c->what);
 	fputs("\nprofilectl record --pid 4242 --seconds 10 -o fg.svg\n"
 	      "profilectl help COMMAND tells more, man profilectl all.\n\n"
 	      "Exit status: 0 done, 1 failed, 2 wrong usage, 3 no daemon, 4 refused\n",
@@ -43,7 +44,8 @@ static int unknown_command(const char *name)
 	struct nearest nearest = {.word = name};
 
 	for (const struct command *c = commands; c->name; c++)
-		words_try(&nearest, c->name);
+		if (*c->what)
+			words_try(&nearest, c->name);
 	if (nearest.best)
 		return usage_error("there is no command \"%s\": did you mean %s? profilectl help "
 				   "shows all",

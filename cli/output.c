@@ -47,18 +47,6 @@ void print_body(const struct buf *body)
 		putchar('\n');
 }
 
-void print_session_line(const cJSON *session)
-{
-	const cJSON *ledger = cJSON_GetObjectItemCaseSensitive(session, "ledger");
-	char target[128], name[64];
-
-	printf("%6.0f  %-8s %8.1f s  %10.0f  %6.0f  %-36s %s\n", get_number(session, "id"),
-		get_text(session, "state"), get_number(session, "elapsed_s"),
-		get_number(ledger, "samples"), get_number(ledger, "lost"),
-		for_terminal(get_text(session, "target_text"), target, sizeof(target)),
-		for_terminal(get_text(session, "name"), name, sizeof(name)));
-}
-
 void print_ledger(const cJSON *session, FILE *out)
 {
 	const cJSON *ledger = cJSON_GetObjectItemCaseSensitive(session, "ledger");
@@ -93,6 +81,12 @@ void progress_draw(double part, const char *text)
 	for (int i = 0; i < BAR_CELLS; i++)
 		fputc(i < full ? '#' : '.', stderr);
 	fprintf(stderr, "] %s \033[K", text);
+	fflush(stderr);
+}
+
+void progress_clear(void)
+{
+	fputs("\r\033[K", stderr);
 	fflush(stderr);
 }
 

@@ -14,11 +14,10 @@ double get_number(const cJSON *object, const char *key);
 /* Text from a stranger, for a terminal: control bytes shown as U+FFFD. Returns out. */
 const char *for_terminal(const char *text, char *out, size_t out_bytes);
 void print_body(const struct buf *body);
-/* One line about a session, as list shows it. */
-void print_session_line(const cJSON *session);
 void print_ledger(const cJSON *session, FILE *out);
 /* A bar on stderr, over the one before; part from 0 to 1. */
 void progress_draw(double part, const char *text);
+void progress_clear(void);
 void progress_end(void); /* leaves it there, and goes on below */
 /* A session's id from the command line; 0, and said so, for anything else. */
 uint64_t parse_id(const char *text);
