@@ -23,6 +23,7 @@
 #include "daemon/broker/client.h"
 #include "daemon/http/server.h"
 #include "daemon/notify.h"
+#include "daemon/proc/cgroup.h"
 #include "daemon/run/run.h"
 #include "daemon/run/targets.h"
 #include "daemon/sandbox.h"
@@ -128,6 +129,8 @@ static int build(struct engine *e)
 
 	if (r == 0)
 		r = step(broker_new(ENGINE_FD_BROKER, &e->broker), "broker");
+	if (r == 0 && cgroup_find_root(e->broker) < 0)
+		log_warning("paths of cgroups are those that this container sees");
 	if (r == 0 && e->setup->has_attacher)
 		r = step(attacher_new(ENGINE_FD_ATTACHER, &e->attacher), "attacher");
 	if (r == 0)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -12,6 +13,10 @@
 
 #define FILE_MAX  ((size_t)16 << 20)
 #define NAMES_MAX ((size_t)16 << 20) /* of the children of one cgroup */
+
+/* In a cgroup namespace paths out of /proc begin at its root, which is this; "" outside of one. Set
+ * before there are other threads. */
+static char own_root[CGROUP_PATH_BYTES];
 
 static int copy_text(const char *text, size_t len, char *ret, size_t ret_bytes)
 {
@@ -39,7 +44,29 @@ int cgroup_parse(const char *text, size_t len, char *ret_path, size_t path_bytes
 	return -ENOENT;
 }
 
-int cgroup_of(struct broker *b, pid_t pid, char *ret_path, size_t path_bytes)
+int cgroup_resolve(const char *root, const char *path, char *ret_path, size_t path_bytes)
+{
+	size_t root_len = strlen(root), len;
+
+	while (strncmp(path, "/..", 3) == 0 && (path[3] == '/' || path[3] == '\0')) {
+		path += 3;
+		while (root_len > 0 && root[--root_len] != '/')
+			;
+	}
+	if (root_len > 0 && strcmp(path, "/") == 0)
+		path = "";
+	if (root_len == 0 && path[0] == '\0')
+		path = "/";
+	len = strlen(path);
+	if (root_len + len >= path_bytes)
+		return -ENAMETOOLONG;
+	memcpy(ret_path, root, root_len);
+	memcpy(ret_path + root_len, path, len + 1);
+	return 0;
+}
+
+/* As /proc tells it. */
+static int told_cgroup(struct broker *b, pid_t pid, char *ret_path, size_t path_bytes)
 {
 	AUTO(buf_done) struct buf text = BUF_INIT;
 	AUTO(close_auto) int fd = -1;
@@ -50,6 +77,14 @@ int cgroup_of(struct broker *b, pid_t pid, char *ret_path, size_t path_bytes)
 	if (r < 0)
 		return r == -ENOENT ? -ESRCH : r;
 	return cgroup_parse(text.data ? text.data : "", text.len, ret_path, path_bytes);
+}
+
+int cgroup_of(struct broker *b, pid_t pid, char *ret_path, size_t path_bytes)
+{
+	char told[CGROUP_PATH_BYTES];
+	int r = told_cgroup(b, pid, told, sizeof(told));
+
+	return r < 0 ? r : cgroup_resolve(own_root, told, ret_path, path_bytes);
 }
 
 /* The component that ends at *end (the start of the path's text behind it); moves *end before it.
@@ -394,6 +429,45 @@ int cgroup_members(struct broker *b, const char *path, struct buf *into)
 	struct members m = {b, into};
 
 	return cgroup_walk_from(b, path, add_members, &m);
+}
+
+static bool holds_us(const struct buf *pids)
+{
+	pid_t pid, own = getpid();
+
+	for (size_t at = 0; at < pids->len; at += sizeof(pid)) {
+		memcpy(&pid, pids->data + at, sizeof(pid));
+		if (pid == own)
+			return true;
+	}
+	return false;
+}
+
+static int match_own(const char *path, void *arg)
+{
+	AUTO(buf_done) struct buf pids = BUF_INIT;
+	struct members m = {arg, &pids};
+	int r = add_members(path, &m);
+
+	if (r < 0 || !holds_us(&pids))
+		return r;
+	r = copy_text(path, strlen(path), own_root, sizeof(own_root));
+	return r < 0 ? r : 1;
+}
+
+int cgroup_find_root(struct broker *b)
+{
+	char path[CGROUP_PATH_BYTES];
+	int r;
+
+	/* Only out of a namespace the way to init leads upward; and only who is at its root can be
+	 * found there. */
+	if (told_cgroup(b, 1, path, sizeof(path)) < 0 || strncmp(path, "/..", 3) != 0)
+		return 0;
+	if (told_cgroup(b, getpid(), path, sizeof(path)) < 0 || strcmp(path, "/") != 0)
+		return 0;
+	r = cgroup_walk(b, match_own, b);
+	return r < 0 ? r : 0;
 }
 
 int cgroup_is_empty(struct broker *b, const char *path, bool *ret_empty)

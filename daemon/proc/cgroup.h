@@ -13,6 +13,12 @@
 
 /* The v2 path out of the text of /proc/PID/cgroup ("0::/a/b"). -ENOENT: no v2 line. */
 int cgroup_parse(const char *text, size_t len, char *ret_path, size_t path_bytes);
+/* Where the root of the cgroup namespace is that we live in, so that cgroup_of() says paths as the
+ * mounted hierarchy has them, also in a container. Once, before there are other threads. */
+int cgroup_find_root(struct broker *b);
+/* The whole path of what is called path in a namespace with that root: "/../x" in "/pods/own" is
+ * "/pods/x". Pure. */
+int cgroup_resolve(const char *root, const char *path, char *ret_path, size_t path_bytes);
 /* Of a process. -ESRCH: gone. */
 int cgroup_of(struct broker *b, pid_t pid, char *ret_path, size_t path_bytes);
 

@@ -42,6 +42,28 @@ static void the_v2_line_is_found(void **state)
 	assert_int_equal(cgroup_parse("0::/a\0b\n", 8, path, sizeof(path)), -ENOENT);
 }
 
+static void paths_seen_from_a_namespace_are_made_whole(void **state)
+{
+	static const char *const table[][3] = {
+		{"", "/", "/"},
+		{"", "/a/b", "/a/b"},
+		{"/pods/own", "/", "/pods/own"},
+		{"/pods/own", "/worker", "/pods/own/worker"},
+		{"/pods/own", "/../other", "/pods/other"},
+		{"/pods/own", "/../..", "/"},
+		{"/pods/own", "/../../init.scope", "/init.scope"},
+		{"/pods/own", "/../../../too/far", "/too/far"},
+		{"/pods/own", "/..a/b", "/pods/own/..a/b"},
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		assert_int_equal(cgroup_resolve(table[i][0], table[i][1], path, sizeof(path)), 0);
+		assert_string_equal(path, table[i][2]);
+	}
+	assert_int_equal(cgroup_resolve("/pods", "/own", path, 9), -ENAMETOOLONG);
+	assert_int_equal(cgroup_resolve("/pods", "/own", path, 10), 0);
+}
+
 static void units_are_named_by_the_innermost(void **state)
 {
 	static const char *const table[][2] = {
@@ -271,6 +293,7 @@ int main(void)
 {
 	static const struct CMUnitTest names[] = {
 		cmocka_unit_test(the_v2_line_is_found),
+		cmocka_unit_test(paths_seen_from_a_namespace_are_made_whole),
 		cmocka_unit_test(units_are_named_by_the_innermost),
 		cmocka_unit_test(containers_of_all_runtimes),
 		cmocka_unit_test(our_own_cgroup_is_read),
