@@ -25,6 +25,7 @@ struct config {
 	char allowed_hosts[512]; /* Host names accepted besides localhost, 127.0.0.1, [::1]; blanks
 				  * between */
 	unsigned max_connections;
+	bool source_text; /* true: show the text of source files */
 	/* [sessions] */
 	unsigned max_sessions;    /* 16 */
 	unsigned default_freq_hz; /* 99 */

@@ -14,6 +14,7 @@ void api_session_delete(struct req *r);
 void api_events(struct req *r);
 void api_profile(struct req *r);
 void api_flamegraph(struct req *r);
+void api_source(struct req *r);
 void api_heatmap(struct req *r);
 void api_timeline(struct req *r);
 void api_targets(struct req *r);

@@ -44,11 +44,10 @@ void api_events(struct req *r)
 	s = follower_new(r);
 	if (!s)
 		return;
-	if (!http_enter(&r->http->heavy, HTTP_HEAVY_MAX)) {
-		problem(r, 503, "Other profiles are being made just now; try again in a moment.");
+	if (!http_enter_heavy(r)) {
 		follower_free(s);
 		return;
 	}
 	answer_events(r, s, &asked);
-	http_leave(&r->http->heavy);
+	http_leave_heavy(r);
 }

@@ -63,10 +63,12 @@ static void make(struct req *r, struct dump *d)
 
 static void dump(struct req *r, struct dump *d)
 {
-	if (r->http->streams >= HTTP_STREAMS_MAX || !http_enter(&r->http->heavy, HTTP_HEAVY_MAX)) {
-		problem(r, 503, "Other profiles are being made just now; try again in a moment.");
+	if (r->http->streams >= HTTP_STREAMS_MAX) {
+		problem(r, 503, "Other profiles are being sent just now; try again in a moment.");
 		return;
 	}
+	if (!http_enter_heavy(r))
+		return;
 	make(r, d);
 	if (r->answer.stream) {
 		if (d->format == RENDER_SVG)
@@ -76,7 +78,7 @@ static void dump(struct req *r, struct dump *d)
 			render_extension(d->format));
 		dump_first_piece(r, d);
 	}
-	http_leave(&r->http->heavy);
+	http_leave_heavy(r);
 }
 
 static void answer_profile(struct req *r, enum render_format format)

@@ -86,6 +86,7 @@ static void config_json(const struct config *c, struct buf *into)
 	json_bool(into, "allow_remote", c->allow_remote);
 	json_text(into, "allowed_hosts", c->allowed_hosts);
 	json_u64(into, "max_connections", c->max_connections);
+	json_bool(into, "source_text", c->source_text);
 	json_end(into, '}');
 	sessions_config_json(c, into);
 	json_begin_in(into, "store", '{');

@@ -18,8 +18,6 @@ static struct profile *get(struct req *r, struct asked *a)
 	AUTO(buf_done) struct buf message = {.max_bytes = 64 << 10};
 	int error;
 
-	if (!asked_samples(r, a))
-		return NULL;
 	error = run_profile(r->http->setup.run, &r->who, r->id, true, false, &p, &message);
 	if (error != RUN_OK) {
 		problem_of_run(r, error, &message);
@@ -52,27 +50,35 @@ static void put_heatmap(struct buf *b, const struct heatmap *h, const struct pro
 	json_end(b, '}');
 }
 
-void api_heatmap(struct req *r)
+static void answer_heatmap(struct req *r, struct asked *a, uint32_t rows)
 {
 	AUTO(profile_unref_auto) struct profile *p = NULL;
 	AUTO(heatmap_done) struct heatmap map = {0};
 	AUTO(buf_done) struct buf b = BUF_INIT;
-	struct asked a = {0};
-	uint64_t rows = ROWS;
 	int error;
 
-	if (!ask_u64(r, "rows", 1, HEATMAP_ROWS_MAX, &rows))
-		return;
-	p = get(r, &a);
+	p = get(r, a);
 	if (!p)
 		return;
-	error = heatmap_make(p, &a.view, (uint32_t)rows, &map);
+	error = heatmap_make(p, &a->view, rows, &map);
 	if (error < 0) {
 		asked_refuse_view(r, error);
 		return;
 	}
 	put_heatmap(&b, &map, p);
 	answer_json(r, 200, &b);
+}
+
+void api_heatmap(struct req *r)
+{
+	struct asked a = {0};
+	uint64_t rows = ROWS;
+
+	if (!ask_u64(r, "rows", 1, HEATMAP_ROWS_MAX, &rows) || !asked_samples(r, &a) ||
+		!http_enter_heavy(r))
+		return;
+	answer_heatmap(r, &a, (uint32_t)rows);
+	http_leave_heavy(r);
 }
 
 static void put_row(
@@ -109,31 +115,39 @@ static void put_timeline(
 	json_end(b, '}');
 }
 
+static void answer_timeline(struct req *r, struct asked *a, enum timeline_by by, uint32_t columns)
+{
+	AUTO(profile_unref_auto) struct profile *p = NULL;
+	AUTO(timeline_done) struct timeline line = {0};
+	AUTO(buf_done) struct buf b = BUF_INIT;
+	int error;
+
+	p = get(r, a);
+	if (!p)
+		return;
+	error = timeline_make(p, &a->view, by, columns, &line);
+	if (error < 0) {
+		asked_refuse_view(r, error);
+		return;
+	}
+	put_timeline(&b, &line, p, a->view.event);
+	answer_json(r, 200, &b);
+}
+
 void api_timeline(struct req *r)
 {
 	static const char *const words[] = {[TIMELINE_THREAD] = "thread",
 		[TIMELINE_CPU] = "cpu",
 		[TIMELINE_PROCESS] = "process",
 		NULL};
-	AUTO(profile_unref_auto) struct profile *p = NULL;
-	AUTO(timeline_done) struct timeline line = {0};
-	AUTO(buf_done) struct buf b = BUF_INIT;
 	struct asked a = {0};
 	unsigned by = TIMELINE_THREAD;
 	uint64_t columns = COLUMNS;
-	int error;
 
 	if (!ask_choice(r, "by", words, &by) ||
-		!ask_u64(r, "columns", 1, TIMELINE_COLUMNS_MAX, &columns))
+		!ask_u64(r, "columns", 1, TIMELINE_COLUMNS_MAX, &columns) ||
+		!asked_samples(r, &a) || !http_enter_heavy(r))
 		return;
-	p = get(r, &a);
-	if (!p)
-		return;
-	error = timeline_make(p, &a.view, (enum timeline_by)by, (uint32_t)columns, &line);
-	if (error < 0) {
-		asked_refuse_view(r, error);
-		return;
-	}
-	put_timeline(&b, &line, p, a.view.event);
-	answer_json(r, 200, &b);
+	answer_timeline(r, &a, (enum timeline_by)by, (uint32_t)columns);
+	http_leave_heavy(r);
 }

@@ -58,5 +58,8 @@ struct http {
 /* Takes one of max places: false when all are taken. */
 bool http_enter(atomic_int *places, int max);
 void http_leave(atomic_int *places);
+/* A place among those that make profiles; false: a 503 is ready. */
+bool http_enter_heavy(struct req *r);
+void http_leave_heavy(struct req *r);
 
 #endif

@@ -41,6 +41,8 @@ static const struct route routes[] = {
 	{"/v1/sessions/{id}/flamegraph.svg", PROFILE_KEYS,
 		.answer = {[METHOD_GET] = api_flamegraph}},
 	{"/v1/sessions/{id}/heatmap", SAMPLE_KEYS "rows", .answer = {[METHOD_GET] = api_heatmap}},
+	{"/v1/sessions/{id}/source", SAMPLE_KEYS "function module",
+		.answer = {[METHOD_GET] = api_source}},
 	{"/v1/sessions/{id}/timeline", SAMPLE_KEYS "by columns",
 		.answer = {[METHOD_GET] = api_timeline}},
 };

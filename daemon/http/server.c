@@ -44,6 +44,19 @@ void http_leave(atomic_int *places)
 	atomic_fetch_sub(places, 1);
 }
 
+bool http_enter_heavy(struct req *r)
+{
+	if (http_enter(&r->http->heavy, HTTP_HEAVY_MAX))
+		return true;
+	problem(r, 503, "Other profiles are being made just now; try again in a moment.");
+	return false;
+}
+
+void http_leave_heavy(struct req *r)
+{
+	http_leave(&r->http->heavy);
+}
+
 /* ---- reading the header ---- */
 
 /* True when all bytes from one to the other are what the library leaves of a line end or of the

@@ -58,6 +58,7 @@ static void every_key_is_read(void **state)
 				   "allow_remote = yes\n"
 				   "allowed_hosts = a.example b\n"
 				   "max_connections = 64\n"
+				   "source_text = no\n"
 				   "[sessions]\n"
 				   "  max_sessions = 2\n"
 				   "\tdefault_freq_hz = 49\n"
@@ -95,6 +96,7 @@ static void every_key_is_read(void **state)
 	assert_true(c.allow_remote);
 	assert_string_equal(c.allowed_hosts, "a.example b");
 	assert_int_equal(c.max_connections, 64);
+	assert_false(c.source_text);
 	assert_int_equal(c.max_sessions, 2);
 	assert_int_equal(c.default_freq_hz, 49);
 	assert_int_equal(c.max_freq_hz, 997);
