@@ -184,6 +184,7 @@ static void find_jit_names(struct import *im, const struct sample *s)
 {
 	struct session_process *p = processes_find(im->session->processes, s->pid);
 	struct names_recorded where = {.monotonic = im->info->monotonic};
+	struct jitrules *rules;
 	int r = -ENOENT;
 
 	for (unsigned i = 0; i < im->dump_count; i++)
@@ -195,6 +196,8 @@ static void find_jit_names(struct import *im, const struct sample *s)
 	if (p && s->pid > 0 && !im->other_host)
 		r = names_jit_recorded(im->setup->names, p->pid, p->start_ticks, &where);
 	im->jit_nameless += r < 0;
+	if (r == 0 && names_jit_rules(im->setup->names, p->pid, p->start_ticks, &rules) == 0)
+		space_set_jit_take(p->space, rules);
 }
 
 /* ---- records ---- */

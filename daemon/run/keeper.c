@@ -131,6 +131,7 @@ struct jit_list {
 	struct {
 		pid_t pid;
 		uint64_t start_ticks;
+		struct jitrules *rules; /* NULL: none */
 	} at[JIT_MAX];
 	unsigned count;
 };
@@ -154,6 +155,24 @@ static void list_jit(struct sampler *s, void *arg)
 				l->at[l->count++].start_ticks = p->start_ticks;
 			}
 	}
+}
+
+static void hand_over_rules(struct sampler *s, void *arg)
+{
+	struct jit_list *l = arg;
+	struct session **all;
+	unsigned count;
+
+	all = sampler_sessions(s, &count);
+	for (unsigned i = 0; i < count; i++)
+		for (unsigned k = 0; k < l->count && all[i]->state == SESSION_RUNNING; k++) {
+			struct session_process *p = l->at[k].rules
+				? processes_find(all[i]->processes, l->at[k].pid)
+				: NULL;
+
+			if (p && p->start_ticks == l->at[k].start_ticks)
+				space_set_jit_take(p->space, jitrules_ref(l->at[k].rules));
+		}
 }
 
 /* ---- our own ---- */
@@ -223,12 +242,20 @@ static bool save_all(struct keeper *k, bool running)
 static void refresh_jit(struct keeper *k)
 {
 	struct jit_list *l = calloc(1, sizeof(*l));
+	bool any = false;
 
 	if (!l)
 		return;
 	sampler_call(k->sampler, list_jit, l);
-	for (unsigned i = 0; i < l->count; i++)
+	for (unsigned i = 0; i < l->count; i++) {
 		names_jit_refresh(k->setup.names, l->at[i].pid, l->at[i].start_ticks);
+		any |= names_jit_rules(k->setup.names, l->at[i].pid, l->at[i].start_ticks,
+			       &l->at[i].rules) == 0;
+	}
+	if (any)
+		sampler_call(k->sampler, hand_over_rules, l);
+	for (unsigned i = 0; i < l->count; i++)
+		jitrules_unref(l->at[i].rules);
 	free(l);
 }
 

@@ -9,12 +9,16 @@
 #include "base/io.h"
 #include "base/map.h"
 #include "base/parse.h"
+#include "daemon/symbol/jitcfi.h"
+#include "daemon/symbol/segments.h"
 
 #define MAGIC           0x4A695444u
 #define MAGIC_SWAPPED   0x4454694Au
 #define HEADER_BYTES    40u
 #define ENTRIES_MAX     (2u << 20)
 #define LINES_MAX       (4u << 20)
+#define RULES_MAX       (2u << 20)
+#define SPOILED         UINT32_MAX /* an owner: nobody knows whose memory it was when */
 #define NAMES_MAX_BYTES ((size_t)64 << 20)
 #define NAME_MAX_LEN    4096u
 #define SLACK_NS        1000000000ull
@@ -24,6 +28,8 @@ enum record_id {
 	RECORD_LOAD,
 	RECORD_MOVE,
 	RECORD_DEBUG_INFO,
+	RECORD_CLOSE,
+	RECORD_UNWINDING,
 };
 
 struct prefix {
@@ -45,6 +51,11 @@ struct debug_info {
 	uint64_t addr, count;
 };
 
+/* Before .eh_frame and, behind that, .eh_frame_hdr: bytes of both, of the latter, and in memory. */
+struct unwinding {
+	uint64_t bytes, hdr_bytes, mapped_bytes;
+};
+
 struct debug_entry {
 	uint64_t addr;
 	int32_t line, discriminator;
@@ -55,6 +66,7 @@ _Static_assert(sizeof(struct load) == 40, "layout");
 _Static_assert(sizeof(struct move) == 48, "layout");
 _Static_assert(sizeof(struct debug_info) == 16, "layout");
 _Static_assert(sizeof(struct debug_entry) == 16, "layout");
+_Static_assert(sizeof(struct unwinding) == 24, "layout");
 
 struct line {
 	uint32_t offset; /* of its first byte in the code */
@@ -65,6 +77,7 @@ struct entry {
 	uint64_t t_ns, start, end;
 	uint32_t name;
 	uint32_t first_line, line_count;
+	uint32_t first_rule, rule_count;
 };
 
 /* Invariant: entries are in the order of the file; ordered: that is the order of time too. */
@@ -77,6 +90,13 @@ struct jitdump {
 	bool ordered, timeless, has_header, broken;
 	struct line *lines;
 	uint32_t line_count, line_room;
+	struct jit_rule *rules;
+	uint32_t rule_count, rule_room;
+	struct segments
+		*memory;  /* whose it is now; owner: entry, or SPOILED. NULL: no rules so far */
+	uint32_t settled; /* so many entries are in it */
+	bool settled_timeless;
+	struct jitrules *settled_rules; /* as of then */
 	struct strtab *names;
 	struct map *by_index; /* code index -> entry */
 	pid_t pid;
@@ -85,6 +105,9 @@ struct jitdump {
 	/* Lines come before the load they belong to. */
 	uint64_t pending_addr;
 	uint32_t pending_first, pending_count;
+	/* And so does an .eh_frame. */
+	uint8_t *eh_frame; /* NULL: none */
+	size_t eh_frame_bytes;
 	struct jitdump_stats stats;
 	off_t offset; /* of the file, read so far */
 };
@@ -123,6 +146,10 @@ void jitdump_unref(struct jitdump *d)
 	free(d->entries);
 	free(d->lines);
 	free(d->order);
+	free(d->rules);
+	free(d->eh_frame);
+	segments_free(d->memory);
+	jitrules_unref(d->settled_rules);
 	strtab_free(d->names);
 	map_free(d->by_index);
 	free(d);
@@ -166,6 +193,35 @@ struct record {
 	uint64_t t_ns;
 };
 
+static int add_rule(void *arg, const struct jit_rule *rule)
+{
+	struct jitdump *d = arg;
+	int r = grow(
+		(void **)&d->rules, &d->rule_room, d->rule_count, sizeof(*d->rules), RULES_MAX);
+
+	if (r == 0)
+		d->rules[d->rule_count++] = *rule;
+	return r;
+}
+
+/* Over the cap the code is left without: half of its rules would be wrong ones. */
+static int take_rules(struct jitdump *d, struct entry *e)
+{
+	uint8_t *eh_frame = MOVE(d->eh_frame);
+	int r = 0;
+
+	e->first_rule = d->rule_count;
+	if (eh_frame)
+		r = jitcfi_compile(
+			eh_frame, d->eh_frame_bytes, e->start, e->end - e->start, add_rule, d);
+	free(eh_frame);
+	if (r < 0)
+		d->rule_count = e->first_rule;
+	d->stats.dropped += r == -ENOSPC;
+	e->rule_count = d->rule_count - e->first_rule;
+	return r == -ENOSPC ? 0 : r;
+}
+
 static int take_load(struct jitdump *d, const struct record *r)
 {
 	struct load l;
@@ -187,7 +243,9 @@ static int take_load(struct jitdump *d, const struct record *r)
 		e.line_count = d->pending_count;
 	}
 	d->pending_count = 0;
-	error = strtab_id(d->names, name, len < NAME_MAX_LEN ? len : NAME_MAX_LEN, &e.name);
+	error = take_rules(d, &e);
+	if (error == 0)
+		error = strtab_id(d->names, name, len < NAME_MAX_LEN ? len : NAME_MAX_LEN, &e.name);
 	return error < 0 ? error : add_entry(d, &e, l.index);
 }
 
@@ -308,6 +366,27 @@ static int take_lines(struct jitdump *d, const struct record *r)
 	return 0;
 }
 
+static int take_unwinding(struct jitdump *d, const struct record *r)
+{
+	struct unwinding u;
+
+	free(d->eh_frame);
+	d->eh_frame = NULL;
+	memcpy(&u, r->at, sizeof(u));
+	if (u.bytes > r->len - sizeof(u) || u.hdr_bytes > u.bytes) {
+		d->stats.junk++;
+		return 0;
+	}
+	d->eh_frame_bytes = (size_t)(u.bytes - u.hdr_bytes);
+	if (d->eh_frame_bytes == 0)
+		return 0;
+	d->eh_frame = malloc(d->eh_frame_bytes);
+	if (!d->eh_frame)
+		return -ENOMEM;
+	memcpy(d->eh_frame, r->at + sizeof(u), d->eh_frame_bytes);
+	return 0;
+}
+
 /* Bytes of a record that have to be there for it to be read; 0: none, it is passed over. */
 static size_t needed(const struct prefix *p)
 {
@@ -325,6 +404,9 @@ static size_t needed(const struct prefix *p)
 	case RECORD_DEBUG_INFO:
 		want = sizeof(struct debug_info);
 		return body < want || body > JITDUMP_RECORD_MAX - sizeof(*p) ? 0 : body;
+	case RECORD_UNWINDING:
+		want = sizeof(struct unwinding);
+		return body < want || body > JITDUMP_RECORD_MAX - sizeof(*p) ? 0 : body;
 	default: return 0;
 	}
 }
@@ -333,8 +415,8 @@ static int take_record(struct jitdump *d, const struct prefix *p, const struct r
 {
 	int error;
 
-	if (p->id > RECORD_DEBUG_INFO)
-		return 0; /* the end of the file, unwinding tables */
+	if (p->id > RECORD_UNWINDING || p->id == RECORD_CLOSE)
+		return 0;
 	d->stats.records++;
 	if (r->len == 0) {
 		d->stats.junk++;
@@ -343,6 +425,7 @@ static int take_record(struct jitdump *d, const struct prefix *p, const struct r
 	switch (p->id) {
 	case RECORD_LOAD: error = take_load(d, r); break;
 	case RECORD_MOVE: error = take_move(d, r); break;
+	case RECORD_UNWINDING: error = take_unwinding(d, r); break;
 	default: error = take_lines(d, r);
 	}
 	if (error == -ENOSPC) {
@@ -513,6 +596,95 @@ int jitdump_history(struct jitdump *d, struct jithistory *h)
 	return r;
 }
 
+/* ---- unwind rules ---- */
+
+/* Without times nobody knows until when the memory was the one's and since when the other's. */
+static uint32_t owner_of(const struct jitdump *d, uint32_t k)
+{
+	const struct entry *e = &d->entries[k];
+	const struct segment *s = segments_at_or_above(d->memory, e->start);
+
+	for (; s && s->start < e->end; s = segments_at_or_above(d->memory, s->end))
+		if (d->timeless || s->owner == SPOILED || d->entries[s->owner].t_ns > e->t_ns)
+			return SPOILED;
+	return k;
+}
+
+static int settle(struct jitdump *d, uint32_t k)
+{
+	const struct entry *e = &d->entries[k];
+	uint32_t owner = owner_of(d, k);
+	int r = segments_erase(d->memory, e->start, e->end);
+
+	return r < 0 ? r : segments_put(d->memory, e->start, e->end, owner);
+}
+
+static int settle_all(struct jitdump *d)
+{
+	int r;
+
+	if (d->settled_timeless != d->timeless) {
+		segments_free(MOVE(d->memory));
+		d->settled = 0;
+		d->settled_timeless = d->timeless;
+	}
+	r = d->memory ? 0 : segments_new(&d->memory);
+	while (r == 0 && d->settled < d->count)
+		r = settle(d, d->settled++);
+	return r;
+}
+
+static uint32_t collect(const struct jitdump *d, struct jit_piece *pieces)
+{
+	const struct segment *s = segments_at_or_above(d->memory, 0);
+	uint32_t n = 0;
+
+	for (; s; s = segments_at_or_above(d->memory, s->end)) {
+		const struct entry *e = s->owner == SPOILED ? NULL : &d->entries[s->owner];
+
+		if (!e || e->rule_count == 0)
+			continue;
+		if (pieces)
+			pieces[n] = (struct jit_piece){.start = s->start,
+				.end = s->end,
+				.origin = e->start,
+				.since_ns = d->timeless ? 0 : e->t_ns,
+				.first = e->first_rule,
+				.count = e->rule_count};
+		n++;
+	}
+	return n;
+}
+
+int jitdump_rules(struct jitdump *d, struct jitrules **ret_rules)
+{
+	AUTO(free_auto) struct jit_piece *pieces = NULL;
+	uint32_t n;
+	int r;
+
+	if (d->rule_count == 0)
+		return -ENOENT;
+	if (d->settled == d->count && d->settled_timeless == d->timeless && d->settled_rules) {
+		*ret_rules = jitrules_ref(d->settled_rules);
+		return 0;
+	}
+	r = settle_all(d);
+	if (r < 0)
+		return r;
+	n = collect(d, NULL);
+	pieces = malloc((size_t)n * sizeof(*pieces) + 1);
+	if (!pieces)
+		return -ENOMEM;
+	(void)collect(d, pieces);
+	jitrules_unref(MOVE(d->settled_rules));
+	r = jitrules_new(pieces, n, d->rules, d->rule_count, &d->settled_rules);
+	if (r == 0)
+		*ret_rules = jitrules_ref(d->settled_rules);
+	return r;
+}
+
+/* ---- names ---- */
+
 const char *jitdump_name(const struct jitdump *d, const struct jit_code *code)
 {
 	return strtab_get(d->names, code->name);
@@ -553,6 +725,7 @@ void jitdump_get_stats(const struct jitdump *d, struct jitdump_stats *ret_stats)
 	*ret_stats = d->stats;
 	ret_stats->timeless = d->timeless;
 	ret_stats->bytes = sizeof(*d) + d->room * sizeof(*d->entries) +
-		d->line_room * sizeof(*d->lines) + d->order_count * sizeof(*d->order) +
+		d->line_room * sizeof(*d->lines) + d->rule_room * sizeof(*d->rules) +
+		(d->memory ? segments_bytes(d->memory) : 0) + d->order_count * sizeof(*d->order) +
 		strtab_bytes(d->names) + map_bytes(d->by_index);
 }

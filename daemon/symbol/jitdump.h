@@ -1,6 +1,7 @@
 /* jit-PID.dump: what a program says of the code it makes while it runs, in the format of perf's
- * jitdump: loads, moves and lines, each with its time. Records are only appended. Counted; belongs
- * to one thread at a time, but the strings it hands out stay as they are while somebody holds it.
+ * jitdump: loads, moves, lines and unwind rules, each with its time. Records are only appended.
+ * Counted; belongs to one thread at a time, but the strings it hands out stay as they are while
+ * somebody holds it.
  */
 #ifndef PFL_SYMBOL_JITDUMP_H
 #define PFL_SYMBOL_JITDUMP_H
@@ -37,6 +38,11 @@ int jitdump_history(struct jitdump *d, struct jithistory *h);
 const char *jitdump_name(const struct jitdump *d, const struct jit_code *code);
 void jitdump_line(const struct jitdump *d, const struct jit_code *code, uint64_t addr,
 	const char **ret_file, uint32_t *ret_line);
+
+/* The unwind rules of the code that it has told some of, as its memory is now: what has been used
+ * anew without a time to tell since when has none. -ENOENT: none; -ENOMEM. */
+struct jitrules;
+int jitdump_rules(struct jitdump *d, struct jitrules **ret_rules);
 
 struct jitdump_stats {
 	uint64_t records, junk, dropped; /* dropped: over a cap */

@@ -308,6 +308,19 @@ void jitnames_refresh(struct jitnames *n, pid_t pid, uint64_t start_ticks)
 	pthread_mutex_unlock(&n->lock);
 }
 
+int jitnames_rules(struct jitnames *n, pid_t pid, uint64_t start_ticks, struct jitrules **ret_rules)
+{
+	struct process *p;
+	int r;
+
+	pthread_mutex_lock(&n->lock);
+	r = process_get(n, pid, start_ticks, &p);
+	if (r == 0)
+		r = p->dump ? jitdump_rules(p->dump, ret_rules) : -ENOENT;
+	pthread_mutex_unlock(&n->lock);
+	return r;
+}
+
 static int read_recorded_map(struct jitnames *n, struct process *p)
 {
 	AUTO(close_auto) int fd = -1;

@@ -15,6 +15,9 @@ AUTO_FREE_FN(struct jitnames, jitnames_free)
 int jitnames_of(struct jitnames *n, pid_t pid, uint64_t start_ticks, const uint64_t *addrs,
 	uint32_t count, struct name_answer *ret_answer);
 void jitnames_refresh(struct jitnames *n, pid_t pid, uint64_t start_ticks);
+/* As names_jit_rules(). */
+int jitnames_rules(
+	struct jitnames *n, pid_t pid, uint64_t start_ticks, struct jitrules **ret_rules);
 /* As names_jit_recorded(). */
 int jitnames_recorded(
 	struct jitnames *n, pid_t pid, uint64_t start_ticks, const struct names_recorded *where);

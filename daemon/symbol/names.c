@@ -310,6 +310,11 @@ int names_jit_recorded(
 	return jitnames_recorded(n->jit, pid, start_ticks, where);
 }
 
+int names_jit_rules(struct names *n, pid_t pid, uint64_t start_ticks, struct jitrules **ret_rules)
+{
+	return jitnames_rules(n->jit, pid, start_ticks, ret_rules);
+}
+
 void names_get_stats(struct names *n, struct names_stats *ret_stats)
 {
 	size_t kernel_bytes = 0;

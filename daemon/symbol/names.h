@@ -120,6 +120,11 @@ struct names_recorded {
 int names_jit_recorded(
 	struct names *n, pid_t pid, uint64_t start_ticks, const struct names_recorded *where);
 
+/* The unwind rules that the jitdump of that process tells of its code, as far as it was read.
+ * -ENOENT: none. The caller's to unref. */
+struct jitrules;
+int names_jit_rules(struct names *n, pid_t pid, uint64_t start_ticks, struct jitrules **ret_rules);
+
 struct names_stats {
 	uint64_t hits, misses, evictions; /* addresses; modules for evictions */
 	uint64_t reader_requests, reader_deaths, reader_refusals, debug_mismatches;

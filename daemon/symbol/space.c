@@ -18,7 +18,8 @@ struct space {
 	uint64_t generation, code_generation;
 	struct range *ranges;
 	unsigned count, room;
-	unsigned last; /* index of the last hit: most look-ups repeat it */
+	struct jitrules *jit; /* NULL: none */
+	unsigned last;        /* index of the last hit: most look-ups repeat it */
 };
 
 int space_new(struct modules *ms, pid_t pid, struct space **ret_space)
@@ -52,6 +53,7 @@ void space_free(struct space *s)
 	if (!s)
 		return;
 	drop_ranges(s);
+	jitrules_unref(s->jit);
 	free(s->ranges);
 	free(s);
 }
@@ -80,9 +82,21 @@ uint64_t space_code_generation(const struct space *s)
 	return s->code_generation;
 }
 
+void space_set_jit_take(struct space *s, struct jitrules *rules)
+{
+	jitrules_unref(s->jit);
+	s->jit = rules;
+}
+
+const struct jitrules *space_jit(const struct space *s)
+{
+	return s->jit;
+}
+
 void space_clear(struct space *s)
 {
 	drop_ranges(s);
+	space_set_jit_take(s, NULL);
 	s->generation++;
 	s->code_generation++;
 }
@@ -113,6 +127,7 @@ int space_clone(const struct space *from, pid_t pid, struct space **ret_space)
 
 	if (error < 0)
 		return error;
+	s->jit = jitrules_ref(from->jit);
 	error = make_room(s, from->count);
 	for (unsigned i = 0; error == 0 && i < from->count; i++) {
 		s->ranges[i] = from->ranges[i];

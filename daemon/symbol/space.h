@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "daemon/broker/client.h"
+#include "daemon/symbol/jitrules.h"
 #include "daemon/symbol/module.h"
 
 /* All modules, found again by (dev, inode, size, mtime) so that each file is opened once. Capped at
@@ -81,6 +82,11 @@ int space_map(struct space *s, uint64_t start, uint64_t end, uint64_t pgoff, dev
 	uint64_t inode, const char *path);
 void space_clear(struct space *s);                                              /* exec */
 int space_clone(const struct space *from, pid_t pid, struct space **ret_space); /* fork */
+
+/* The unwind rules of its RANGE_ANON ranges, where they are known; another one's place is taken.
+ * NULL: none. A process that was forked has its parent's, and no other program has any. */
+void space_set_jit_take(struct space *s, struct jitrules *rules);
+const struct jitrules *space_jit(const struct space *s);
 
 /* The range that holds addr, or NULL. Lent until the next change. */
 struct range *space_find(struct space *s, uint64_t addr);

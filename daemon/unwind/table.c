@@ -165,8 +165,11 @@ static bool find_slowly(
 	w->end = r ? UNWIND_NO_CFI : UNWIND_NO_MODULE;
 	*e = (struct entry){.code = CFI_NONE};
 	*ret_entry = e;
-	if (!m || m->error == -ENOEXEC)
+	if (!m || m->error == -ENOEXEC) {
+		if (r && space_jit(w->space))
+			e->code = jitrules_find(space_jit(w->space), addr, w->t_ns);
 		return r != NULL;
+	}
 	if (m->error != 0) {
 		w->end = UNWIND_UNREADABLE;
 		return true;

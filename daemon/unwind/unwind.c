@@ -127,6 +127,7 @@ bool walk_begin(struct walk *w, struct space *s, const struct sample *sample)
 	if (sample->abi != PERF_SAMPLE_REGS_ABI_64 || !sample->regs)
 		return false;
 	w->space = s;
+	w->t_ns = sample->t_ns;
 	regs_from_perf(sample->regs, &w->regs);
 	w->exact = true;
 	w->stack_start = w->stack_end = w->regs.value[DWREG_RSP];

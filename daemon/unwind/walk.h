@@ -21,6 +21,7 @@ struct walk {
 	struct space *space;
 	const uint8_t *stack; /* copied bytes, at stack_start in the target */
 	uint64_t stack_start, stack_end;
+	uint64_t t_ns; /* of the sample */
 	/* Words right below the copy that are known all the same: what was popped from there last.
 	 */
 	struct {

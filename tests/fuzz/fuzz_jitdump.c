@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/cfi/table.h"
 #include "daemon/symbol/jitdump.h"
+#include "daemon/symbol/jitrules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -38,6 +40,22 @@ static void check_code(const struct jitdump *d, const struct jithistory *h, uint
 		abort();
 }
 
+static void compare_rules(struct jitdump *whole, struct jitdump *halves)
+{
+	struct jitrules *a = NULL, *b = NULL;
+
+	if (jitdump_rules(whole, &a) != jitdump_rules(halves, &b))
+		abort();
+	for (uint64_t addr = 0; a && addr < 64 * ADDRS; addr++) {
+		uint32_t code = jitrules_find(a, addr, NOW_NS);
+
+		if (code != jitrules_find(b, addr, NOW_NS) || cfi_code_kind(code) >= CFI_KINDS)
+			abort();
+	}
+	jitrules_unref(a);
+	jitrules_unref(b);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct jitdump *whole = feed(data, size, size), *halves = feed(data, size, size / 2);
@@ -56,6 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (uint32_t at = a.last[i]; at != JITHISTORY_NONE; at = a.codes[at].before)
 			check_code(whole, &a, i, at);
 	}
+	compare_rules(whole, halves);
 	jitdump_get_stats(whole, &s);
 	if (s.junk + s.dropped > s.records)
 		abort();

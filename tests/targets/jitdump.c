@@ -3,7 +3,8 @@
  * seconds of old_name_A, then at the same address new_name_B. cycles: as anew, with times of
  * another clock. flag: as plain, where the header claims another clock. swapped: as anew, where the
  * two loads stand in the file in the other order. cut: as plain, with the first half of another
- * record behind it. */
+ * record behind it. frameless: dumped_fn uses the frame pointer for itself, and an .eh_frame tells
+ * how to get out of it. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,6 +18,21 @@
 /* push %rbp; mov %rsp,%rbp; mov $2000000,%ecx; 1: dec %ecx; jnz 1b; pop %rbp; ret */
 static const unsigned char code[] = {
 	0x55, 0x48, 0x89, 0xe5, 0xb9, 0x80, 0x84, 0x1e, 0, 0xff, 0xc9, 0x75, 0xfc, 0x5d, 0xc3};
+/* push %rbp; xor %ebp,%ebp; sub $40,%rsp; mov $2000000,%ecx; 1: dec %ecx; jnz 1b;
+ * add $40,%rsp; pop %rbp; ret */
+static const unsigned char frameless[] = {0x55, 0x31, 0xed, 0x48, 0x83, 0xec, 0x28, 0xb9, 0x80,
+	0x84, 0x1e, 0, 0xff, 0xc9, 0x75, 0xfc, 0x48, 0x83, 0xc4, 0x28, 0x5d, 0xc3};
+/* It lies 24 bytes behind the first of these instructions. */
+static const unsigned char eh_frame[] = {20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R',
+	0,                                      /* CIE, version 1 */
+	1, 0x78, 16, 1, 0x1b,                   /* in steps of 1 and -8; pc-relative addresses */
+	0x0c, 7, 8, 0x90, 1, 0, 0,              /* CFA = rsp + 8; return address at CFA - 8 */
+	32, 0, 0, 0, 28, 0, 0, 0,               /* its FDE */
+	0xc8, 0xff, 0xff, 0xff, 22, 0, 0, 0, 0, /* the code begins 56 bytes before, of 22 bytes */
+	0x41, 0x0e, 16, 0x86, 2,                /* after the push: CFA = rsp + 16; rbp */
+	0x46, 0x0e, 56, 0x4d, 0x0e, 16,         /* after the sub, the add */
+	0x41, 0x0e, 8, 0xc6,                    /* after the pop */
+	0, 0, 0, 0};
 #else
 #error "jitdump has code for x86-64 alone"
 #endif
@@ -31,6 +47,11 @@ struct load {
 	uint64_t t_ns;
 	uint32_t pid, tid;
 	uint64_t vma, addr, size, index;
+};
+
+struct unwinding {
+	uint32_t id, total;
+	uint64_t t_ns, size, hdr_size, mapped_size;
 };
 
 struct lines {
@@ -84,21 +105,37 @@ static void put_lines(int fd, unsigned char *at)
 	put(fd, file, sizeof(file));
 }
 
-static void put_load(int fd, unsigned char *at, const char *name, uint64_t t_ns)
+static void put_unwinding(int fd)
+{
+	struct unwinding u = {.id = 4,
+		.total = sizeof(u) + sizeof(eh_frame),
+		.t_ns = now_ns(),
+		.size = sizeof(eh_frame)};
+
+	put(fd, &u, sizeof(u));
+	put(fd, eh_frame, sizeof(eh_frame));
+}
+
+static void put_code(int fd, unsigned char *at, size_t size, const char *name, uint64_t t_ns)
 {
 	static uint64_t index;
-	struct load l = {.total = (uint32_t)(sizeof(l) + strlen(name) + 1 + sizeof(code)),
+	struct load l = {.total = (uint32_t)(sizeof(l) + strlen(name) + 1 + size),
 		.t_ns = t_ns,
 		.pid = (uint32_t)getpid(),
 		.tid = (uint32_t)getpid(),
 		.vma = (uintptr_t)at,
 		.addr = (uintptr_t)at,
-		.size = sizeof(code),
+		.size = size,
 		.index = ++index};
 
 	put(fd, &l, sizeof(l));
 	put(fd, name, strlen(name) + 1);
-	put(fd, at, sizeof(code));
+	put(fd, at, size);
+}
+
+static void put_load(int fd, unsigned char *at, const char *name, uint64_t t_ns)
+{
+	put_code(fd, at, sizeof(code), name, t_ns);
 }
 
 /* Seconds of its own work, however busy the machine is. */
@@ -140,6 +177,15 @@ static void plain(int fd, unsigned char *at, int cut)
 		run_code(at);
 }
 
+static void without_frame(int fd, unsigned char *at)
+{
+	memcpy(at, frameless, sizeof(frameless));
+	put_unwinding(fd);
+	put_code(fd, at, sizeof(frameless), "dumped_fn", now_ns());
+	for (;;)
+		run_code(at);
+}
+
 int main(int argc, char **argv)
 {
 	unsigned char *at = mmap(NULL, 65536, PROT_READ | PROT_WRITE | PROT_EXEC,
@@ -164,5 +210,7 @@ int main(int argc, char **argv)
 	if (strcmp(mode, "anew") == 0 || strcmp(mode, "cycles") == 0 ||
 		strcmp(mode, "swapped") == 0)
 		anew(fd, at, strcmp(mode, "cycles") == 0 ? 3 : 1, strcmp(mode, "swapped") == 0);
+	if (strcmp(mode, "frameless") == 0)
+		without_frame(fd, at);
 	plain(fd, at, strcmp(mode, "cut") == 0);
 }

@@ -88,4 +88,23 @@ static inline void jit_lines(
 	}
 }
 
+/* For the next load, of 22 bytes of code: push %rbp at 0, sub $40,%rsp to 7, add from 16 to 20, pop
+ * %rbp to 21, ret. */
+static const uint8_t jit_eh_frame[] = {20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1,
+	0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0, 32, 0, 0, 0, 28, 0, 0, 0, 0xc8, 0xff, 0xff, 0xff, 22, 0, 0,
+	0, 0, 0x41, 0x0e, 16, 0x86, 2, 0x46, 0x0e, 56, 0x4d, 0x0e, 16, 0x41, 0x0e, 8, 0xc6, 0, 0, 0,
+	0};
+
+static inline void jit_unwinding(
+	struct buf *b, uint64_t t_ns, const void *eh_frame, size_t bytes, size_t hdr_bytes)
+{
+	jit_prefix(b, 4, 24 + bytes + hdr_bytes, t_ns);
+	jit_u64(b, bytes + hdr_bytes);
+	jit_u64(b, hdr_bytes);
+	jit_u64(b, 0);
+	buf_append(b, eh_frame, bytes);
+	for (size_t i = 0; i < hdr_bytes; i++)
+		buf_append_char(b, 1);
+}
+
 #endif

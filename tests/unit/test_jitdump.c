@@ -13,7 +13,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "base/io.h"
+#include "daemon/cfi/table.h"
 #include "daemon/symbol/jitdump.h"
+#include "daemon/symbol/jitrules.h"
 #include "tests/unit/jit_bytes.h"
 
 #define S 1000000000ull
@@ -279,6 +281,157 @@ static void one_address_has_no_endless_history(void **state)
 	assert_string_equal(at(0x1000, 20 * S), "fn0");
 }
 
+/* ---- unwind rules ---- */
+
+static struct jitrules *rules;
+
+static void read_rules(void)
+{
+	jitrules_unref(rules);
+	rules = NULL;
+	feed();
+	assert_int_equal(jitdump_rules(d, &rules), 0);
+}
+
+static void let_go_of_rules(void)
+{
+	jitrules_unref(rules);
+	rules = NULL;
+}
+
+static void has_rule(uint64_t addr, uint64_t t_ns, uint32_t words, uint32_t bp_words)
+{
+	assert_int_equal(jitrules_find(rules, addr, t_ns), cfi_code(CFI_BY_SP, words, bp_words));
+}
+
+static void has_rules_at(uint64_t start, uint64_t t_ns)
+{
+	assert_int_equal(jitrules_find(rules, start - 1, t_ns), CFI_NONE);
+	has_rule(start, t_ns, 1, 0);
+	has_rule(start + 1, t_ns, 2, 2);
+	has_rule(start + 6, t_ns, 2, 2);
+	has_rule(start + 7, t_ns, 7, 2);
+	has_rule(start + 19, t_ns, 7, 2);
+	has_rule(start + 20, t_ns, 2, 2);
+	has_rule(start + 21, t_ns, 1, 0);
+	assert_int_equal(jitrules_find(rules, start + 22, t_ns), CFI_NONE);
+}
+
+static void rules_are_for_the_code_that_follows(void **state)
+{
+	struct jitrules *again;
+
+	jit_load(&b, 20 * S, 0x5000, 22, 1, "without");
+	feed();
+	assert_int_equal(jitdump_rules(d, &rules), -ENOENT);
+	jit_unwinding(&b, 21 * S, jit_eh_frame, sizeof(jit_eh_frame), 20);
+	jit_load(&b, 21 * S, 0x10000, 22, 2, "with");
+	jit_load(&b, 22 * S, 0x20000, 22, 3, "without");
+	read_rules();
+	has_rules_at(0x10000, 30 * S);
+	assert_int_equal(jitrules_find(rules, 0x5001, 30 * S), CFI_NONE);
+	assert_int_equal(jitrules_find(rules, 0x20001, 30 * S), CFI_NONE);
+	/* Nobody knows what was there before. */
+	assert_int_equal(jitrules_find(rules, 0x10001, 21 * S - 1), CFI_NONE);
+	assert_int_equal(jitdump_rules(d, &again), 0);
+	assert_ptr_equal(again, rules);
+	jitrules_unref(again);
+	let_go_of_rules();
+}
+
+static void moved_code_takes_its_rules_along(void **state)
+{
+	jit_unwinding(&b, 20 * S, jit_eh_frame, sizeof(jit_eh_frame), 0);
+	jit_load(&b, 20 * S, 0x10000, 22, 1, "moving");
+	jit_move(&b, 30 * S, 0x10000, 0x30000, 22, 1);
+	read_rules();
+	has_rules_at(0x30000, 31 * S);
+	assert_int_equal(jitrules_find(rules, 0x30001, 29 * S), CFI_NONE);
+	let_go_of_rules();
+}
+
+static void memory_used_anew_has_the_rules_of_its_last_code(void **state)
+{
+	jit_unwinding(&b, 20 * S, jit_eh_frame, sizeof(jit_eh_frame), 0);
+	jit_load(&b, 20 * S, 0x10000, 22, 1, "first");
+	read_rules();
+	has_rules_at(0x10000, 25 * S);
+	jit_load(&b, 30 * S, 0x10010, 22, 2, "over_its_end");
+	read_rules();
+	has_rule(0x10007, 35 * S, 7, 2);
+	assert_int_equal(jitrules_find(rules, 0x10010, 35 * S), CFI_NONE);
+	jit_unwinding(&b, 40 * S, jit_eh_frame, sizeof(jit_eh_frame), 0);
+	jit_load(&b, 40 * S, 0x10008, 22, 3, "over_both");
+	read_rules();
+	has_rule(0x10007, 45 * S, 7, 2);
+	has_rule(0x10008, 45 * S, 1, 0);
+	has_rule(0x1000f, 45 * S, 7, 2);
+	assert_int_equal(jitrules_find(rules, 0x1000f, 35 * S), CFI_NONE);
+	/* Out of its order in the file: somewhere in between, who knows. */
+	jit_unwinding(&b, 39 * S, jit_eh_frame, sizeof(jit_eh_frame), 0);
+	jit_load(&b, 39 * S, 0x10008, 22, 4, "late");
+	read_rules();
+	assert_int_equal(jitrules_find(rules, 0x1000f, 45 * S), CFI_NONE);
+	let_go_of_rules();
+}
+
+static void without_times_memory_used_anew_has_no_rules(void **state)
+{
+	jit_unwinding(&b, 20 * S, jit_eh_frame, sizeof(jit_eh_frame), 0);
+	jit_load(&b, 20 * S, 0x10000, 22, 1, "first");
+	jit_unwinding(&b, 21 * S, jit_eh_frame, sizeof(jit_eh_frame), 0);
+	jit_load(&b, 21 * S, 0x10010, 22, 2, "second");
+	read_rules();
+	has_rule(0x10010, 25 * S, 1, 0);
+	jit_unwinding(&b, 5000 * S, jit_eh_frame, sizeof(jit_eh_frame), 0);
+	jit_load(&b, 5000 * S, 0x40000, 22, 3, "of_another_clock");
+	read_rules();
+	has_rules_at(0x40000, 1);
+	has_rule(0x10007, 1, 7, 2);
+	assert_int_equal(jitrules_find(rules, 0x10010, 25 * S), CFI_NONE);
+	let_go_of_rules();
+}
+
+static void damaged_unwind_records_do_no_harm(void **state)
+{
+	struct jitdump_stats stats;
+	uint8_t bad[sizeof(jit_eh_frame)];
+
+	/* Cut anywhere, and any byte another one. */
+	for (unsigned i = 0; i < 2 * sizeof(bad); i++) {
+		size_t len = i < sizeof(bad) ? i : sizeof(bad);
+
+		memcpy(bad, jit_eh_frame, sizeof(bad));
+		if (i >= sizeof(bad))
+			bad[i - sizeof(bad)] ^= 0xff;
+		jit_unwinding(&b, 20 * S, bad, len, 0);
+		jit_load(&b, 20 * S, 0x10000 + 64 * i, 22, i, "damaged");
+	}
+	/* Another code's addresses, and sizes that are not those of the record. */
+	jit_unwinding(&b, 20 * S, jit_eh_frame, sizeof(jit_eh_frame), 0);
+	jit_load(&b, 20 * S, 0x20000, 21, 1000, "shorter");
+	jit_prefix(&b, 4, 24, 20 * S);
+	for (unsigned i = 0; i < 3; i++)
+		jit_u64(&b, UINT64_MAX);
+	jit_load(&b, 20 * S, 0x30000, 22, 1001, "impossible");
+	jit_prefix(&b, 4, 24, 20 * S);
+	jit_u64(&b, 0);
+	jit_u64(&b, 1);
+	jit_u64(&b, 0);
+	jit_load(&b, 20 * S, 0x30100, 22, 1002, "impossible");
+	jit_unwinding(&b, 20 * S, jit_eh_frame, sizeof(jit_eh_frame), 0);
+	jit_load(&b, 20 * S, 0x40000, 22, 1003, "sound");
+	read_rules();
+	jitdump_get_stats(d, &stats);
+	assert_int_equal(stats.junk, 2);
+	has_rules_at(0x40000, 30 * S);
+	for (uint64_t addr = 0x20000; addr < 0x40000; addr++)
+		assert_int_equal(jitrules_find(rules, addr, 30 * S), CFI_NONE);
+	for (uint64_t addr = 0x10000; addr < 0x20000; addr++)
+		assert_true(cfi_code_kind(jitrules_find(rules, addr, 30 * S)) < CFI_KINDS);
+	let_go_of_rules();
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -296,6 +449,11 @@ int main(void)
 		TEST(other_files_are_refused),
 		TEST(files_are_read_as_they_grow),
 		TEST(one_address_has_no_endless_history),
+		TEST(rules_are_for_the_code_that_follows),
+		TEST(moved_code_takes_its_rules_along),
+		TEST(memory_used_anew_has_the_rules_of_its_last_code),
+		TEST(without_times_memory_used_anew_has_no_rules),
+		TEST(damaged_unwind_records_do_no_harm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL) != 0;
