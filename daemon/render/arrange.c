@@ -21,8 +21,6 @@ static void sum_up(struct arranging *b)
 		struct made *m = &b->made[i];
 		struct made *parent = &b->made[m->parent];
 
-		m->total += m->self;
-		m->samples += m->self_samples;
 		m->nodes++;
 		if (i == 0)
 			break;
@@ -165,13 +163,16 @@ static int walk(struct arranging *b)
 		v->nodes[v->node_count++] = (struct view_node){
 			.depth = at.depth,
 			.name = b->ranks[m->label],
-			.self = m->self,
+			.self = m->total,
 			.total = m->total,
 			.samples = m->samples,
-			.self_samples = m->self_samples,
+			.self_samples = m->samples,
 		};
-		for (uint32_t c = m->first; c; c = b->made[c].next)
+		for (uint32_t c = m->first; c; c = b->made[c].next) {
+			v->nodes[own].self -= b->made[c].total;
+			v->nodes[own].self_samples -= b->made[c].samples;
 			stack[top++] = (struct visit){c, own, at.depth + 1};
+		}
 		sort_visits(b, stack + first, top - first);
 	}
 	give_back(v);

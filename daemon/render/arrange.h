@@ -10,15 +10,14 @@
 /* A node of names while the tree grows. parent < own index; 0 is the root, its own parent. */
 struct made {
 	uint32_t parent, label;
-	uint64_t self, self_samples;
-	uint64_t total, samples;
-	uint32_t nodes;       /* in its subtree */
-	uint32_t first, next; /* child, sibling; 0: none */
+	uint64_t total, samples; /* its own alone, while the tree grows */
+	uint32_t nodes;          /* in its subtree */
+	uint32_t first, next;    /* child, sibling; 0: none */
 	uint32_t children;
 };
 
 /* Fills names, nodes, total, samples and what was folded of v, and turns place_of, which is of
- * made, into one of nodes; of made, all but self is filled on the way. -ENOMEM. */
+ * made, into one of nodes; of made, the totals and nodes are summed up on the way. -ENOMEM. */
 int arrange(struct view *v, const struct labels *labels, struct made *made, uint32_t count);
 
 #endif

@@ -28,7 +28,9 @@ struct build {
 	/* By node of the profile. The profile's own where all of it is asked for. */
 	const uint64_t *weight, *samples;
 	uint64_t *summed_weight, *summed_samples;
-	uint32_t *process_of;       /* PROFILE_NO_PROCESS: below a special frame */
+	/* PROFILE_NO_PROCESS: below a special frame. NULL: only those right below the root matter.
+	 */
+	uint32_t *process_of;
 	uint32_t *place_of, *stamp; /* made node, valid while stamp == round */
 	uint32_t *climb;
 	uint32_t round;
@@ -206,6 +208,13 @@ static int descend_task(struct build *b, uint32_t process, uint32_t *at)
 	return r;
 }
 
+static uint32_t process_at_root(const struct build *b, uint32_t node)
+{
+	const struct profile_frame *f = &b->p->frames[b->p->nodes[node].frame];
+
+	return f->kind == FRAME_PROCESS ? (uint32_t)f->addr : PROFILE_NO_PROCESS;
+}
+
 static int place_node(struct build *b, uint32_t node)
 {
 	const struct profile_node *n = &b->p->nodes[node];
@@ -213,7 +222,7 @@ static int place_node(struct build *b, uint32_t node)
 	int r = 0;
 
 	if (node != 0 && n->parent == 0)
-		r = descend_task(b, b->process_of[node], &at);
+		r = descend_task(b, process_at_root(b, node), &at);
 	else if (node != 0)
 		at = b->place_of[n->parent];
 	if (r == 0 && node != 0 && b->p->frames[n->frame].kind != FRAME_PROCESS)
@@ -274,8 +283,8 @@ static void add_weight(struct build *b, uint32_t node, uint32_t at)
 		b->view->folded_weight += b->weight[node];
 		at &= ~CUT;
 	}
-	b->made[at].self += b->weight[node];
-	b->made[at].self_samples += b->samples[node];
+	b->made[at].total += b->weight[node];
+	b->made[at].samples += b->samples[node];
 	if (b->view->place_of)
 		b->view->place_of[node] = at;
 }
@@ -292,7 +301,7 @@ static int book(struct build *b, uint32_t node)
 
 static bool wanted_node(const struct build *b, uint32_t node)
 {
-	return view_query_wants_process(b->q, b->p, b->process_of[node]);
+	return !b->q->pid || view_query_wants_process(b->q, b->p, b->process_of[node]);
 }
 
 static bool wanted_entry(const struct build *b, const struct log_entry *e)
@@ -451,18 +460,22 @@ static int build_init(struct build *b, struct view *v)
 	b->max_made = VIEW_NODES_MAX;
 	if (b->q->max_nodes && b->q->max_nodes < VIEW_NODES_MAX)
 		b->max_made = b->q->max_nodes;
-	b->process_of = malloc(nodes * sizeof(*b->process_of));
+	if (b->q->pid || b->q->inverted) {
+		b->process_of = malloc(nodes * sizeof(*b->process_of));
+		if (!b->process_of)
+			return -ENOMEM;
+		profile_find_processes(b->p, b->process_of);
+	}
 	b->place_of = malloc(nodes * sizeof(*b->place_of));
 	b->stamp = calloc(nodes, sizeof(*b->stamp));
 	b->climb = malloc(nodes * sizeof(*b->climb));
-	if (!b->process_of || !b->place_of || !b->stamp || !b->climb)
+	if (!b->place_of || !b->stamp || !b->climb)
 		return -ENOMEM;
 	if (b->q->places) {
 		v->place_of = calloc(nodes, sizeof(*v->place_of));
 		if (!v->place_of)
 			return -ENOMEM;
 	}
-	profile_find_processes(b->p, b->process_of);
 	return make(b, 0, 0, &root);
 }
 

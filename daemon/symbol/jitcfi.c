@@ -53,7 +53,8 @@ static void take_entry(struct compiler *c, const struct cfi_entry *e)
 int jitcfi_compile(const uint8_t *eh_frame, size_t bytes, uint64_t code_start, uint64_t code_bytes,
 	jitcfi_fn take, void *arg)
 {
-	struct compiler c = {.view = {eh_frame, bytes, code_start + ((code_bytes + 7) & ~UINT64_C(7))},
+	struct compiler c = {
+		.view = {eh_frame, bytes, code_start + ((code_bytes + 7) & ~UINT64_C(7))},
 		.code_start = code_start,
 		.code_end = code_start + code_bytes,
 		.done_to = code_start,

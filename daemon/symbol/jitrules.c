@@ -16,8 +16,8 @@ struct jitrules {
 int jitrules_new(const struct jit_piece *pieces, uint32_t piece_count, const struct jit_rule *rules,
 	uint32_t rule_count, struct jitrules **ret_rules)
 {
-	struct jitrules *r = malloc(
-		sizeof(*r) + piece_count * sizeof(*pieces) + rule_count * sizeof(*rules));
+	struct jitrules *r =
+		malloc(sizeof(*r) + piece_count * sizeof(*pieces) + rule_count * sizeof(*rules));
 
 	if (!r)
 		return -ENOMEM;

@@ -1,5 +1,5 @@
-/* The unwind rules of code that a program made, as it has told of them: for the sampler, which finds
- * no file there. Immutable and counted; any thread. */
+/* The unwind rules of code that a program made, as it has told of them: for the sampler, which
+ * finds no file there. Immutable and counted; any thread. */
 #ifndef PFL_SYMBOL_JITRULES_H
 #define PFL_SYMBOL_JITRULES_H
 
@@ -27,7 +27,8 @@ struct jitrules *jitrules_ref(struct jitrules *r);
 void jitrules_unref(struct jitrules *r);
 AUTO_FREE_FN(struct jitrules, jitrules_unref)
 
-/* The code of the rule for addr at that time; CFI_NONE: none is known, or of what stood there before.
+/* The code of the rule for addr at that time; CFI_NONE: none is known, or of what stood there
+ * before.
  */
 uint32_t jitrules_find(const struct jitrules *r, uint64_t addr, uint64_t t_ns);
 
