@@ -173,6 +173,7 @@ struct seen {
 	uint64_t samples, weight, last_ns;
 	uint64_t sideband[SIDEBAND_EXIT + 1];
 	uint64_t disordered;
+	uint64_t of_cpu[2];
 	pid_t last_pid;
 	uint64_t chained; /* have the kernel's chain of the user side */
 	bool bad;
@@ -190,6 +191,8 @@ static void on_sample(void *arg, const struct sample *s, unsigned event)
 	seen->chained += s->user_chain != NULL;
 	if (s->user_chain && s->regs && s->user_chain[0] != s->regs[SAMPLE_REG_RIP])
 		seen->bad = true;
+	if (s->cpu < 2)
+		seen->of_cpu[s->cpu]++;
 	if (event >= EVENTS_MAX || s->period == 0 || s->stack_bytes > s->stack_asked)
 		seen->bad = true;
 }
@@ -613,6 +616,56 @@ static void an_offline_cpu_is_passed_over(void **state)
 	assert_int_equal(capture_refresh(c), 0);
 	assert_true(events_slot(c->events, 0)->open);
 	finish();
+}
+
+/* As the kernel answers, whatever the list of CPUs says. Events of a task may be for any CPU. */
+static int is_offline(const struct perf_event_attr *attr, pid_t pid, int cpu, void *arg)
+{
+	return pid < 0 && cpu == *(const int *)arg ? -ENODEV : 0;
+}
+
+static void fault_on_both_cpus(const struct puppet *p)
+{
+	for (unsigned cpu = 0; cpu < 2; cpu++) {
+		cpu_set_t set;
+
+		CPU_ZERO(&set);
+		CPU_SET(cpu, &set);
+		assert_int_equal(sched_setaffinity(p->pid, sizeof(set), &set), 0);
+		order(p, 'f');
+	}
+	read_all();
+}
+
+static void a_cpu_that_comes_back_is_sampled_again(void **state)
+{
+	struct puppet p;
+	int offline;
+
+	if (!as_root || sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		skip();
+	p = puppet_new();
+	for (offline = 0; offline < 2; offline++) {
+		memset(&seen, 0, sizeof(seen));
+		fake.before_perf_open = is_offline;
+		fake.arg = &offline;
+		fake.cpus_online = "0-1\n";
+		target.kind = TARGET_ALL;
+		assert_int_equal(begin(), 0);
+		fault_on_both_cpus(&p);
+		assert_true(seen.of_cpu[!offline] >= PAGES / 2);
+		assert_int_equal(seen.of_cpu[offline], 0);
+		/* It stays away, and comes back. */
+		assert_int_equal(capture_refresh(c), 0);
+		fault_on_both_cpus(&p);
+		assert_int_equal(seen.of_cpu[offline], 0);
+		fake.before_perf_open = NULL;
+		assert_int_equal(capture_refresh(c), 0);
+		fault_on_both_cpus(&p);
+		assert_true(seen.of_cpu[offline] >= PAGES / 2);
+		finish();
+	}
+	puppet_end(&p);
 }
 
 static void cpus_come_and_go(void **state)
@@ -1080,6 +1133,7 @@ int main(void)
 		TEST(a_process_may_end_while_events_are_opened),
 		TEST(whatever_fails_everything_is_closed_again),
 		TEST(an_offline_cpu_is_passed_over),
+		TEST(a_cpu_that_comes_back_is_sampled_again),
 		TEST(cpus_come_and_go),
 		TEST(a_new_cpu_gets_events_of_the_threads_there_are),
 		TEST(later_processes_of_a_command_are_found),
