@@ -47,6 +47,7 @@ struct parser {
 	struct symbol *symbols;
 	size_t count, room;
 	struct buf names;
+	size_t last_name; /* offset of the one added last */
 	uint64_t text;
 };
 
@@ -120,8 +121,25 @@ static int add(struct parser *k, const struct symbol *s)
 	return 0;
 }
 
+/* The kernel lists half of its functions with what is in front of them: "__pfx_it", "it". The name
+ * of the one is the end of the other's then. */
+static bool is_end_of_last(const struct parser *k, const char *name, size_t len)
+{
+	static const char pfx[] = "__pfx_";
+	const char *last = k->names.data + k->last_name;
+
+	return k->names.len - k->last_name == sizeof(pfx) + len &&
+		memcmp(last, pfx, sizeof(pfx) - 1) == 0 &&
+		memcmp(last + sizeof(pfx) - 1, name, len) == 0;
+}
+
 static int keep_name(struct parser *k, const char *name, size_t len, uint32_t *ret)
 {
+	if (is_end_of_last(k, name, len)) {
+		*ret = (uint32_t)(k->names.len - len - 1);
+		return 0;
+	}
+	k->last_name = k->names.len;
 	*ret = (uint32_t)k->names.len;
 	buf_append(&k->names, name, len);
 	buf_append_char(&k->names, 0);

@@ -86,6 +86,25 @@ static void one_name_of_many(void **state)
 	kallsyms_unref(k);
 }
 
+static void names_that_end_alike_are_told_apart(void **state)
+{
+	struct kallsyms *k = parse("ffffffff81000000 T __pfx_it\n"
+				   "ffffffff81000010 T it\n"
+				   "ffffffff81000020 T __pfx_other\n"
+				   "ffffffff81000030 T her\n"
+				   "ffffffff81000040 T __pfx_\n"
+				   "ffffffff81000050 T __pfx_it\n"
+				   "ffffffff81000050 T it\n");
+
+	assert_string_equal(at(k, 0xffffffff81000001), "__pfx_it");
+	assert_string_equal(at(k, 0xffffffff81000011), "it");
+	assert_string_equal(at(k, 0xffffffff81000021), "__pfx_other");
+	assert_string_equal(at(k, 0xffffffff81000031), "her");
+	assert_string_equal(at(k, 0xffffffff81000041), "__pfx_");
+	assert_string_equal(at(k, 0xffffffff81000051), "it");
+	kallsyms_unref(k);
+}
+
 static void zeros_name_nothing(void **state)
 {
 	struct kallsyms *k = parse("0000000000000000 T one\n0000000000000000 t two\n");
@@ -271,6 +290,7 @@ int main(void)
 		cmocka_unit_test(functions_end_at_the_next_symbol),
 		cmocka_unit_test(modules_do_not_reach_into_each_other),
 		cmocka_unit_test(one_name_of_many),
+		cmocka_unit_test(names_that_end_alike_are_told_apart),
 		cmocka_unit_test(zeros_name_nothing),
 		cmocka_unit_test(lines_of_another_form),
 		cmocka_unit_test(packed_symbols_of_wrong_sizes_are_refused),
