@@ -17,6 +17,17 @@ _Static_assert((int)UNWIND_ROOT == (int)LEDGER_ROOT && (int)UNWIND_NO_USER == (i
 		(int)UNWIND_END_COUNT == (int)LEDGER_END_COUNT,
 	"the ledger counts by unwind_end");
 
+static uint32_t special_frame(struct session *s, enum special which)
+{
+	static const char *const texts[] = {[SPECIAL_UNKNOWN] = "[unknown]",
+		[SPECIAL_TRUNCATED] = "[truncated]",
+		[SPECIAL_INCOMPLETE] = "[incomplete]"};
+
+	if (!s->specials[which])
+		s->specials[which] = calltree_special(s->tree, texts[which]) + 1;
+	return s->specials[which] - 1;
+}
+
 /* The tree's index of a module, entered at its first sight. */
 static int64_t module_index(struct session *s, struct module *m)
 {
@@ -47,7 +58,7 @@ static int64_t module_frame(
 	uint64_t vaddr;
 
 	if (index < 0)
-		return calltree_special(s->tree, "[unknown]");
+		return special_frame(s, SPECIAL_UNKNOWN);
 	/* A file that we cannot read has no segments: its offset is the best address there is. */
 	if (!range_vaddr(r, addr, &vaddr))
 		vaddr = addr - r->start + r->pgoff;
@@ -81,7 +92,7 @@ static uint32_t find_user_frame(struct session_env *env, struct session *s,
 	uint32_t frame;
 
 	if (!r)
-		return calltree_special(s->tree, "[unknown]");
+		return special_frame(s, SPECIAL_UNKNOWN);
 	if (r->kind == RANGE_ANON) {
 		env->new_jit |= !p->has_jit;
 		p->has_jit = s->has_jit = true;
@@ -89,8 +100,8 @@ static uint32_t find_user_frame(struct session_env *env, struct session *s,
 	}
 	m = space_module(p->space, r);
 	if (!m)
-		return calltree_special(
-			s->tree, r->path && r->path[0] == '[' ? r->path : "[unknown]");
+		return r->path && r->path[0] == '[' ? calltree_special(s->tree, r->path)
+						    : special_frame(s, SPECIAL_UNKNOWN);
 	frame = module_frame(s, m, r, addr);
 	/* One that could not be opened may be tried again. */
 	if (m->error == 0)
@@ -108,16 +119,16 @@ static uint32_t user_frame(
 	return find_user_frame(env, s, p, addr, place);
 }
 
-/* What stands at the root end of a chain that is not whole; NULL for one that is. */
-static const char *end_marker(enum unwind_end end)
+/* What stands at the root end of a chain that is not whole. False: it is whole. */
+static bool end_marker(enum unwind_end end, enum special *ret)
 {
 	switch (end) {
 	case UNWIND_ROOT:
 	case UNWIND_FP_END: /* may be whole: nobody can tell */
-	case UNWIND_NO_USER: return NULL;
+	case UNWIND_NO_USER: return false;
 	case UNWIND_STACK_CUT:
-	case UNWIND_MAX_FRAMES: return "[truncated]";
-	default: return "[incomplete]";
+	case UNWIND_MAX_FRAMES: *ret = SPECIAL_TRUNCATED; return true;
+	default: *ret = SPECIAL_INCOMPLETE; return true;
 	}
 }
 
@@ -249,7 +260,7 @@ static uint32_t build_frames(struct session_env *env, struct session *s, struct 
 	struct unwind_chain *c = &env->chain;
 	unsigned max_frames = s->plan->request.max_frames;
 	uint32_t n = 0, kernel = sample->kernel_count;
-	const char *marker;
+	enum special marker;
 
 	if (s->plan->capture.stack == STACK_FP || (s->recorded && !sample->regs))
 		unwind_from_fp(p->space, sample, max_frames, c);
@@ -257,10 +268,9 @@ static uint32_t build_frames(struct session_env *env, struct session *s, struct 
 		unwinder_run(s->unwinder, p->space, sample, max_frames, c);
 	use_tail(s, p, sample, c);
 	count_end(env, s, c->end);
-	marker = end_marker(c->end);
 	tag_frames(s, p);
-	if (marker)
-		env->frames[n++] = calltree_special(s->tree, marker);
+	if (end_marker(c->end, &marker))
+		env->frames[n++] = special_frame(s, marker);
 	for (unsigned i = c->count; i-- > 0;)
 		env->frames[n++] = user_frame(env, s, p, c->addrs[i]);
 	if (kernel > KERNEL_FRAMES_MAX)

@@ -51,6 +51,9 @@ struct frame_seen {
 };
 #define FRAMES_SEEN_BITS 12
 
+/* Frames that are no code, and come again and again. */
+enum special { SPECIAL_UNKNOWN, SPECIAL_TRUNCATED, SPECIAL_INCOMPLETE, SPECIALS };
+
 struct session {
 	uint64_t id;
 	uid_t owner;
@@ -70,6 +73,7 @@ struct session {
 	struct map *module_index;       /* module id -> index in the tree */
 	struct frame_seen *frames_seen; /* FRAMES_SEEN places: addresses of late */
 	uint32_t frames_tag;            /* the last one given to a process */
+	uint32_t specials[SPECIALS];    /* by enum special: its frame + 1; 0: not in the tree yet */
 	struct unwinder *unwinder;
 	struct tails *tails; /* NULL: not an adaptive session */
 	bool has_learnt;     /* something from a deep sample */
