@@ -7,9 +7,11 @@
 
 #include "base/cleanup.h"
 #include "daemon/http/json_out.h"
+#include "daemon/http/route.h"
 #include "daemon/render/render.h"
 
 #define PROBLEM_TYPE "application/problem+json"
+#define PLAIN_TYPE   "text/plain; charset=utf-8"
 
 static const struct {
 	unsigned status;
@@ -64,10 +66,17 @@ void problem(struct req *r, unsigned status, const char *detail, ...)
 	va_start(ap, detail);
 	buf_vprintf(&text, detail, ap);
 	va_end(ap);
-	problem_body(status, text.data ? text.data : status_title(status), &body);
+	detail = text.data ? text.data : status_title(status);
 	if (status == 503 || status == 429)
 		answer_header(r, "Retry-After", "%d", 2);
-	answer_take(r, status, PROBLEM_TYPE, &body);
+	if (r->route && r->route->for_go) {
+		/* Without the header it shows the status alone. */
+		answer_header(r, "X-Go-Pprof", "1");
+		buf_printf(&body, "%s\n", detail);
+	} else {
+		problem_body(status, detail, &body);
+	}
+	answer_take(r, status, r->route && r->route->for_go ? PLAIN_TYPE : PROBLEM_TYPE, &body);
 }
 
 void problem_of_run(struct req *r, int run_error, const struct buf *message)
@@ -152,6 +161,14 @@ void answer_empty(struct req *r, unsigned status)
 {
 	if (!r->answer.status)
 		r->answer.status = status;
+}
+
+void answer_later(struct req *r, later_fn fn, uint64_t due_ns)
+{
+	if (r->answer.status)
+		return;
+	r->later = fn;
+	r->later_ns = due_ns;
 }
 
 void answer_header(struct req *r, const char *name, const char *fmt, ...)

@@ -20,6 +20,9 @@ void answer_take(struct req *r, unsigned status, const char *type, struct buf *b
 void answer_json(struct req *r, unsigned status, struct buf *body);
 /* bytes live as long as the program. */
 void answer_fixed(struct req *r, const char *type, const char *bytes, size_t len);
+/* Not yet: fn makes it at that time, or earlier, when the client has gone or the daemon stops. No
+ * thread waits for it. */
+void answer_later(struct req *r, later_fn fn, uint64_t due_ns);
 void answer_empty(struct req *r, unsigned status);
 void answer_header(struct req *r, const char *name, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

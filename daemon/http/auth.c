@@ -11,7 +11,8 @@
 #include "daemon/http/answer.h"
 #include "daemon/http/page.h"
 
-#define GROUPS_MAX 65536 /* NGROUPS_MAX of the kernel */
+#define GROUPS_MAX      65536 /* NGROUPS_MAX of the kernel */
+#define BASIC_BYTES_MAX 256
 
 /* The peer's supplementary groups as of its connect(2). Asking the kernel needs no look-up of
  * users, which might block or open files. */
@@ -84,12 +85,62 @@ static bool cookie_has_token(const struct header *h, const char *token, const ch
 	return false;
 }
 
+static int base64_value(char c)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char *at = c ? strchr(digits, c) : NULL;
+
+	return at ? (int)(at - digits) : -1;
+}
+
+/* The bytes that text stands for up to its first character that is none of the alphabet's: how
+ * many; -1: more than max. */
+static int base64_decode(const char *text, char *out, size_t max)
+{
+	unsigned bits = 0, count = 0;
+	size_t len = 0;
+	int value;
+
+	for (; (value = base64_value(*text)) >= 0; text++) {
+		bits = bits << 6 | (unsigned)value;
+		count += 6;
+		if (count < 8)
+			continue;
+		count -= 8;
+		if (len == max)
+			return -1;
+		out[len++] = (char)(bits >> count);
+	}
+	return (int)len;
+}
+
+/* "user:TOKEN", or "TOKEN:", as programs send what stands in front of the host in an address. A
+ * browser would send it by itself to whatever asks, so that this is worth no more than a cookie;
+ * and it is never asked for. */
+static bool basic_has_token(const char *value, const char *token)
+{
+	char text[BASIC_BYTES_MAX];
+	int len = base64_decode(value, text, sizeof(text));
+	const char *colon = len > 0 ? memchr(text, ':', (size_t)len) : NULL;
+	size_t user;
+
+	if (!colon)
+		return false;
+	user = (size_t)(colon - text);
+	if (user + 1 == (size_t)len)
+		return auth_token_equal(token, text, user);
+	return auth_token_equal(token, colon + 1, (size_t)len - user - 1);
+}
+
 bool auth_has_token(struct req *r, const char *token, unsigned port)
 {
 	const char *value;
 	char name[32];
 	int found = req_header(r, "Authorization", &value);
 
+	if (found == 1 && strncasecmp(value, "Basic ", 6) == 0)
+		return basic_has_token(value + 6 + strspn(value + 6, " "), token);
 	if (found == 1) {
 		if (strncasecmp(value, "Bearer ", 7) != 0)
 			return false;
@@ -141,5 +192,7 @@ void auth_refuse(struct req *r)
 	}
 	problem(r, 401,
 		"This needs the token. Open the address with ?token=... that the daemon printed at "
-		"its start, or send the header Authorization: Bearer TOKEN.");
+		"its start, send the header Authorization: Bearer TOKEN, or where a program takes "
+		"no "
+		"header put it in front of the host: http://TOKEN@...");
 }

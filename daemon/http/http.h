@@ -22,6 +22,7 @@
 
 struct MHD_Daemon;
 struct followers;
+struct waits;
 
 struct http {
 	struct http_setup setup; /* config and the descriptors are not valid after http_new() */
@@ -37,6 +38,7 @@ struct http {
 	struct conns *conns;
 	struct jobs *jobs;
 	struct followers *followers;
+	struct waits *waits;
 	struct counts counts;
 	struct usages usages;
 	atomic_bool stopping;

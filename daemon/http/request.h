@@ -42,6 +42,10 @@ struct answer_header {
 };
 
 /* Exactly one of body, fixed and stream is what gets sent. */
+struct req;
+/* gone: before its time; whatever the answer, nobody gets it. */
+typedef void (*later_fn)(struct req *r, bool gone);
+
 struct answer {
 	unsigned status;  /* 0: none yet */
 	const char *type; /* a literal; NULL: no content */
@@ -82,6 +86,8 @@ struct req {
 	int spool_fd; /* of a body that is a file; -1: none */
 	uint64_t spool_bytes, spool_max;
 	struct answer answer;
+	later_fn later; /* makes the answer when it is due; set only while there is none */
+	uint64_t later_ns;
 };
 
 /* The value of the only header of that name: 1; 0: there is none; -EEXIST: several. */

@@ -11,6 +11,8 @@ struct route {
 	bool open;        /* needs no token */
 	bool quick;       /* answered by the thread that reads the socket */
 	bool upload;      /* the body is a file, which goes to the disk */
+	bool for_go;      /* refusals are plain text, which go tool pprof shows */
+	bool any_body;    /* of any type, as what it asks for changes nothing */
 	void (*answer[METHOD_ROUTED])(struct req *r);
 };
 

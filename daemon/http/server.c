@@ -20,6 +20,7 @@
 #include "daemon/http/send.h"
 #include "daemon/http/upload.h"
 #include "daemon/http/vet.h"
+#include "daemon/http/waits.h"
 
 /* The library's threads never wait for anything but sockets. */
 #define LIBRARY_THREADS 2
@@ -255,31 +256,82 @@ static enum MHD_Result on_data(struct req *r, const char *data, size_t *len)
 	return MHD_YES;
 }
 
+static void check_answered(struct req *r)
+{
+	if (!r->answer.status && !r->later)
+		problem(r, 500, "The request got no answer, which is a bug.");
+}
+
 static void run_route(struct req *r)
 {
 	if (r->http->stopping)
 		problem(r, 503, "The daemon is shutting down.");
 	else
 		route_run(r);
-	if (!r->answer.status)
-		problem(r, 500, "The request got no answer, which is a bug.");
+	check_answered(r);
 }
 
 /* A request as the library's threads and ours pass it on to each other. */
 struct pending {
 	struct job job;
+	struct wait wait;
+	bool gone; /* the wait was over before its time */
 	struct MHD_Connection *connection;
 	const char *uri_at; /* where the library has the target; to be compared, not followed */
 	struct req req;
 };
 
+static void run_later(struct pending *p, bool gone)
+{
+	struct req *r = &p->req;
+	later_fn later = MOVE(r->later);
+
+	later(r, gone);
+	check_answered(r);
+}
+
+static void wait_is_over(struct wait *wait, bool gone);
+
 /* A thread of ours. After the resumption the request belongs to the library's thread again. */
+static void settle(struct pending *p)
+{
+	struct req *r = &p->req;
+
+	if (r->later) {
+		p->wait = (struct wait){
+			.fd = r->conn->fd, .due_ns = r->later_ns, .done = wait_is_over};
+		if (waits_add(r->http->waits, &p->wait) == 0)
+			return;
+		run_later(p, true);
+	}
+	MHD_resume_connection(p->connection);
+}
+
 static void run_job(struct job *job)
 {
 	struct pending *p = (struct pending *)job;
 
 	run_route(&p->req);
-	MHD_resume_connection(p->connection);
+	settle(p);
+}
+
+static void run_later_job(struct job *job)
+{
+	struct pending *p = (struct pending *)job;
+
+	run_later(p, p->gone);
+	settle(p);
+}
+
+/* The thread of the waits, which does the work itself only where all others are busy. */
+static void wait_is_over(struct wait *wait, bool gone)
+{
+	struct pending *p = (struct pending *)((char *)wait - offsetof(struct pending, wait));
+
+	p->gone = gone;
+	p->job.run = run_later_job;
+	if (jobs_push(p->req.http->jobs, &p->job) < 0)
+		run_later_job(&p->job);
 }
 
 static void push_job(struct pending *p, struct MHD_Connection *connection)
@@ -473,6 +525,8 @@ static int start(struct http *h, unsigned max)
 	if (conns_new(max, &h->conns) < 0 || jobs_new(JOB_THREADS, JOBS_WAITING, &h->jobs) < 0)
 		return -ENOMEM;
 	r = followers_new(&h->followers);
+	if (r == 0)
+		r = waits_new(&h->waits);
 	if (r < 0)
 		return r;
 	if (h->local_fd >= 0) {
@@ -547,6 +601,7 @@ void http_free(struct http *h)
 	/* The library must not be stopped with connections suspended: streams are woken here, and
 	 * each job resumes its own. */
 	followers_stop(h->followers);
+	waits_stop(h->waits);
 	if (h->conns)
 		let_end(h);
 	jobs_free(h->jobs);
@@ -558,6 +613,7 @@ void http_free(struct http *h)
 	close_auto(&h->local_fd);
 	conns_free(h->conns);
 	followers_free(h->followers);
+	waits_free(h->waits);
 	counts_done(&h->counts);
 	usages_done(&h->usages);
 	pthread_rwlock_destroy(&h->config_lock);

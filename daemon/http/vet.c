@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "daemon/http/answer.h"
+#include "daemon/http/route.h"
 
 #define HOST_BYTES 256
 
@@ -279,6 +280,8 @@ bool vet_body(struct req *r, bool unix_socket, bool wants_body)
 		return refuse_and_close(r, 413, "The body is larger than 1 MiB; send less.");
 	if (req_header(r, "Content-Encoding", &coding) != 0)
 		return refuse_and_close(r, 415, "Send the body without a Content-Encoding.");
+	if (r->route->any_body)
+		return true;
 	types = req_header(r, "Content-Type", &type);
 	if (types == -EEXIST ||
 		!((types == 1 && is_json_type(type)) || is_form_of_curl(r, unix_socket, type)))

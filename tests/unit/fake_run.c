@@ -1,6 +1,7 @@
 #include "tests/unit/fake_run.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,8 @@ static struct session {
 	bool ended;
 } sessions[SESSIONS_MAX];
 static uint64_t last_id;
+/* Of these and of the last request: requests end on other threads than they began on. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct fake_run fake_run;
 
@@ -38,12 +41,18 @@ void fake_run_reset(void)
 
 uint64_t fake_run_add(uid_t owner, bool ended)
 {
-	for (unsigned i = 0; i < SESSIONS_MAX; i++)
+	uint64_t id = 0;
+
+	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; i < SESSIONS_MAX && !id; i++)
 		if (!sessions[i].id) {
-			sessions[i] = (struct session){++last_id, owner, ended};
-			return last_id;
+			id = ++last_id;
+			sessions[i] = (struct session){id, owner, ended};
 		}
-	abort();
+	pthread_mutex_unlock(&lock);
+	if (!id)
+		abort();
+	return id;
 }
 
 static struct session *find(const struct caller *who, uint64_t id)
@@ -81,14 +90,20 @@ static struct profile *profile_of(const struct session *s)
 	return sample_end(&b);
 }
 
-static int answer(const struct session *s, struct profile **ret_head, struct buf *message)
+static int answer(
+	const struct caller *who, uint64_t id, struct profile **ret_head, struct buf *message)
 {
-	if (!s) {
-		buf_append_str(message, "There is no such session.");
-		return RUN_NOT_FOUND;
-	}
-	*ret_head = profile_of(s);
-	return RUN_OK;
+	const struct session *s;
+
+	pthread_mutex_lock(&lock);
+	s = find(who, id);
+	if (s)
+		*ret_head = profile_of(s);
+	pthread_mutex_unlock(&lock);
+	if (s)
+		return RUN_OK;
+	buf_append_str(message, "There is no such session.");
+	return RUN_NOT_FOUND;
 }
 
 void session_request_defaults(struct session_request *r)
@@ -101,22 +116,27 @@ void session_request_defaults(struct session_request *r)
 int run_start(struct run *r, const struct caller *who, const struct session_request *request,
 	struct profile **ret_head, struct buf *message)
 {
+	pthread_mutex_lock(&lock);
 	fake_run.last = *request;
+	pthread_mutex_unlock(&lock);
 	if (fake_run.start_error) {
 		buf_append_str(message, fake_run.error_text ? fake_run.error_text : "");
 		return fake_run.start_error;
 	}
-	return answer(find(who, fake_run_add(who->uid, false)), ret_head, message);
+	return answer(who, fake_run_add(who->uid, false), ret_head, message);
 }
 
 int run_stop(struct run *r, const struct caller *who, uint64_t id, struct profile **ret_head,
 	struct buf *message)
 {
-	struct session *s = find(who, id);
+	struct session *s;
 
+	pthread_mutex_lock(&lock);
+	s = find(who, id);
 	if (s)
 		s->ended = true;
-	return answer(s, ret_head, message);
+	pthread_mutex_unlock(&lock);
+	return answer(who, id, ret_head, message);
 }
 
 int run_change(struct run *r, const struct caller *who, uint64_t id,
@@ -131,23 +151,25 @@ int run_change(struct run *r, const struct caller *who, uint64_t id,
 	fake_run.changed_freq_hz = change->freq_hz;
 	fake_run.changed_kernel = change->kernel;
 	snprintf(fake_run.changed_name, sizeof(fake_run.changed_name), "%s", change->name);
-	return answer(s, ret_head, message);
+	return answer(who, id, ret_head, message);
 }
 
 int run_delete(struct run *r, const struct caller *who, uint64_t id, struct buf *message)
 {
-	struct session *s = find(who, id);
+	struct session *s;
 
-	if (!s)
-		return RUN_NOT_FOUND;
-	s->id = 0;
-	return RUN_OK;
+	pthread_mutex_lock(&lock);
+	s = find(who, id);
+	if (s)
+		s->id = 0;
+	pthread_mutex_unlock(&lock);
+	return s ? RUN_OK : RUN_NOT_FOUND;
 }
 
 int run_head(struct run *r, const struct caller *who, uint64_t id, struct profile **ret_head,
 	struct buf *message)
 {
-	return answer(find(who, id), ret_head, message);
+	return answer(who, id, ret_head, message);
 }
 
 int run_list(
@@ -158,9 +180,11 @@ int run_list(
 
 	if (!heads)
 		abort();
+	pthread_mutex_lock(&lock);
 	for (unsigned i = 0; i < SESSIONS_MAX; i++)
 		if (find(who, sessions[i].id))
 			heads[count++] = profile_of(&sessions[i]);
+	pthread_mutex_unlock(&lock);
 	*ret_heads = heads;
 	*ret_count = count;
 	return RUN_OK;
@@ -171,7 +195,7 @@ int run_import(struct run *r, const struct caller *who, int fd, const char *name
 {
 	fake_run.imported_bytes = (uint64_t)lseek(fd, 0, SEEK_END);
 	snprintf(fake_run.imported_name, sizeof(fake_run.imported_name), "%s", name);
-	return answer(find(who, fake_run_add(who->uid, true)), ret_head, message);
+	return answer(who, fake_run_add(who->uid, true), ret_head, message);
 }
 
 int run_profile(struct run *r, const struct caller *who, uint64_t id, bool with_log, bool inlines,
@@ -181,7 +205,7 @@ int run_profile(struct run *r, const struct caller *who, uint64_t id, bool with_
 
 	if (error != RUN_OK)
 		return error;
-	error = answer(find(who, id), ret_profile, message);
+	error = answer(who, id, ret_profile, message);
 	fake_run.profiles += error == RUN_OK;
 	if (error == RUN_OK && (fake_run.no_log || !with_log)) {
 		free((*ret_profile)->log);

@@ -23,6 +23,7 @@
 #include "daemon/http/followers.h"
 #include "daemon/http/http.h"
 #include "daemon/http/server.h"
+#include "daemon/http/waits.h"
 #include "tests/unit/fake_run.h"
 
 #define TOKEN     "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -598,6 +599,38 @@ static void token_opens_tcp(void **state)
 	expect_status(TCP, "GET /healthz", "", NULL, 200);
 	expect_status(TCP, "GET /readyz", "", NULL, 200);
 	assert_int_equal(fake_run.last.pid_count, 0);
+}
+
+/* "x:TOKEN", "TOKEN:" and others that are wrong, as "base64" writes them. */
+static void token_may_be_a_password(void **state)
+{
+#define BASIC(text) "Authorization: Basic " text "\r\n"
+#define TOKEN_64 \
+	"MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWYwMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc4OWFiY2RlZ"
+	static const char user_token[] =
+		BASIC("eDowMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWYwMTIzNDU"
+		      "2Nzg5YWJjZGVm");
+	char far_too_long[1000] = "Authorization: Basic ";
+
+	expect_status(TCP, "GET /v1/status", user_token, NULL, 200);
+	expect_status(TCP, "GET /v1/status", BASIC(TOKEN_64 "jo="), NULL, 200);
+	/* "TOKEN:x", "TOKEN", ":TOKEN" without its last digit, nothing, no base64. */
+	expect_problem(TCP, "GET /v1/status", BASIC(TOKEN_64 "jp4"), NULL, 401);
+	expect_problem(TCP, "GET /v1/status", BASIC(TOKEN_64 "g=="), NULL, 401);
+	expect_problem(TCP, "GET /v1/status",
+		BASIC("OjAxMjM0NTY3ODlhYmNkZWYwMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3"
+		      "ODlhYmNkZQ=="),
+		NULL, 401);
+	expect_problem(TCP, "GET /v1/status", BASIC(""), NULL, 401);
+	expect_problem(TCP, "GET /v1/status", BASIC("Og=="), NULL, 401);
+	expect_problem(TCP, "GET /v1/status", BASIC("%%%"), NULL, 401);
+	memset(far_too_long + strlen(far_too_long), 'A', 900);
+	strcpy(far_too_long + 900, "\r\n");
+	expect_problem(TCP, "GET /v1/status", far_too_long, NULL, 401);
+	/* A browser may send it for a page of somebody else: no form is taken with it. */
+	expect_problem(TCP, "POST /v1/sessions", user_token, "{\"pid\":1}", 415);
+	expect_problem(
+		TCP, "GET /v1/status", BASIC(TOKEN_64 "jo=") "Origin: http://evil\r\n", NULL, 403);
 }
 
 static void refusal_names_the_scheme(void **state)
@@ -1320,6 +1353,118 @@ static void stop_ends_streams(void **state)
 	assert_null(strstr(seen.data, "event: end"));
 }
 
+/* ---- what go tool pprof asks for ---- */
+
+#define PPROF "GET /debug/pprof/profile"
+
+static unsigned sessions_left(void)
+{
+	AUTO(reply_done) struct reply r = ask(LOCAL, "GET /v1/sessions", "", NULL);
+	AUTO(cJSON_Delete_auto) cJSON *json = cJSON_Parse(r.body);
+
+	return (unsigned)cJSON_GetArraySize(cJSON_GetObjectItem(json, "sessions"));
+}
+
+static void pprof_profile_is_a_session_for_a_while(void **state)
+{
+	AUTO(reply_done) struct reply r = ask(TCP, PPROF "?seconds=0.1&pid=42", AUTH, NULL);
+	AUTO(reply_done) struct reply all = ask(LOCAL, PPROF "?seconds=0.1&lines=1", "", NULL);
+	AUTO(reply_done) struct reply head = ask(LOCAL, "HEAD /debug/pprof/profile", "", NULL);
+
+	assert_int_equal(r.status, 200);
+	assert_string_equal(header_of(&r, "Content-Type"), "application/octet-stream");
+	assert_memory_equal(r.body, "\x1f\x8b", 2);
+	assert_int_equal(all.status, 200);
+	assert_int_equal(fake_run.last.target, RUN_ALL);
+	assert_string_equal(fake_run.last.name, "pprof");
+	assert_int_equal(head.status, 200);
+	assert_int_equal(fake_run.profiles, 2);
+	assert_int_equal(sessions_left(), 0);
+}
+
+static void expect_plain(
+	enum door door, const char *line, const char *headers, const char *body, int status)
+{
+	AUTO(reply_done) struct reply r = ask(door, line, headers, body);
+
+	assert_int_equal(r.status, status);
+	assert_string_equal(header_of(&r, "Content-Type"), "text/plain; charset=utf-8");
+	assert_string_equal(header_of(&r, "X-Go-Pprof"), "1");
+	assert_true(strlen(r.body) > 10);
+}
+
+static void wrong_pprof_questions_start_nothing(void **state)
+{
+	expect_plain(LOCAL, PPROF "?seconds=0", "", NULL, 400);
+	expect_plain(LOCAL, PPROF "?seconds=1e3", "", NULL, 400);
+	expect_plain(LOCAL, PPROF "?seconds=3601", "", NULL, 400);
+	expect_plain(LOCAL, PPROF "?pid=0", "", NULL, 400);
+	expect_plain(LOCAL, PPROF "?lines=x", "", NULL, 400);
+	expect_plain(LOCAL, PPROF "?hz=99", "", NULL, 400);
+	expect_plain(TCP, PPROF "?seconds=0.1", "", NULL, 401);
+	expect_problem(TCP, PPROF "?seconds=0.1", AUTH "Sec-Fetch-Site: cross-site\r\n", NULL, 403);
+	fake_run.start_error = RUN_NOT_FOUND;
+	fake_run.error_text = "There is no process 9.";
+	expect_plain(LOCAL, PPROF "?seconds=0.1&pid=9", "", NULL, 404);
+	assert_int_equal(sessions_left(), 0);
+	assert_int_equal(fake_run.profiles, 0);
+}
+
+static void pprof_session_goes_with_its_client(void **state)
+{
+	int fd = open_stream(LOCAL, "/debug/pprof/profile?seconds=3600");
+
+	while (sessions_left() == 0)
+		;
+	close(fd);
+	while (sessions_left() > 0)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	assert_int_equal(fake_run.profiles, 0);
+}
+
+static void pprof_profiles_have_a_limit(void **state)
+{
+	int fds[WAITS_MAX];
+
+	for (unsigned i = 0; i < WAITS_MAX; i++)
+		fds[i] = open_stream(LOCAL, "/debug/pprof/profile?seconds=3600");
+	while (sessions_left() < WAITS_MAX)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	expect_plain(LOCAL, PPROF "?seconds=3600", "", NULL, 503);
+	assert_int_equal(sessions_left(), WAITS_MAX);
+	for (unsigned i = 0; i < WAITS_MAX; i++)
+		close(fds[i]);
+}
+
+static void stop_ends_pprof_profiles(void **state)
+{
+	AUTO(buf_done) struct buf seen = BUF_INIT;
+	AUTO(close_auto) int fd = open_stream(LOCAL, "/debug/pprof/profile?seconds=3600");
+
+	while (sessions_left() == 0)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	stop(state);
+	assert_true(read_until(fd, &seen, "HTTP/1.1 503"));
+}
+
+static void pprof_is_told_what_there_is(void **state)
+{
+	AUTO(reply_done) struct reply index = {0}, symbol = {0}, cmdline = {0};
+
+	fake_run_add(1000, true);
+	index = ask(TCP, "GET /debug/pprof/", AUTH, NULL);
+	assert_int_equal(index.status, 200);
+	assert_non_null(strstr(index.body, "\"/v1/sessions/1/profile?format=pprof\""));
+	symbol = ask(TCP, "POST /debug/pprof/symbol",
+		AUTH "Content-Type: application/octet-stream\r\n", "0x401000+0x402000");
+	assert_int_equal(symbol.status, 200);
+	assert_string_equal(symbol.body, "num_symbols: 0\n");
+	expect_status(TCP, "GET /debug/pprof/symbol?0x401000+0x402000", AUTH, NULL, 200);
+	cmdline = ask(LOCAL, "GET /debug/pprof/cmdline", "", NULL);
+	assert_int_equal(cmdline.status, 200);
+	assert_non_null(strstr(cmdline.body, "test_http_server"));
+}
+
 /* ---- the rest ---- */
 
 static void targets_are_listed(void **state)
@@ -1423,6 +1568,7 @@ int main(void)
 		T(absolute_targets_are_vetted_too),
 		T(unix_socket_takes_any_host),
 		T(token_opens_tcp),
+		T(token_may_be_a_password),
 		T(refusal_names_the_scheme),
 		T(token_in_the_address_becomes_a_cookie),
 		T(peers_see_what_is_theirs),
@@ -1457,6 +1603,12 @@ int main(void)
 		T(streams_have_a_limit),
 		T(head_of_a_stream_keeps_no_place),
 		T(stop_ends_streams),
+		T(pprof_profile_is_a_session_for_a_while),
+		T(wrong_pprof_questions_start_nothing),
+		T(pprof_session_goes_with_its_client),
+		T(pprof_profiles_have_a_limit),
+		T(stop_ends_pprof_profiles),
+		T(pprof_is_told_what_there_is),
 		T(targets_are_listed),
 		T(status_is_whole),
 		T(metrics_come_in_both_formats),
