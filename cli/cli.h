@@ -52,6 +52,7 @@ int cmd_flame(struct cli *cli, int argc, char **argv);
 int cmd_diff(struct cli *cli, int argc, char **argv);
 int cmd_export(struct cli *cli, int argc, char **argv);
 int cmd_complete(struct cli *cli, int argc, char **argv);
+int cmd_rename(struct cli *cli, int argc, char **argv);
 int cmd_help(struct cli *cli, int argc, char **argv);
 
 extern const struct opt record_options[], report_options[], top_options[], watch_options[],

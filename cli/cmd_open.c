@@ -67,7 +67,7 @@ static int page_address(struct cli *cli, uint64_t id, struct buf *url)
 	}
 	buf_printf(url, "%s/?token=%s", base.data, token.data);
 	if (id)
-		buf_printf(url, "#session=%llu", (unsigned long long)id);
+		buf_printf(url, "#/session/%llu/profile", (unsigned long long)id);
 	return url->error ? EXIT_FAILED : EXIT_OK;
 }
 

@@ -1,4 +1,4 @@
-/* start, stop, delete, list, show. */
+/* start, stop, delete, rename, list, show. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,6 +84,35 @@ int cmd_stop(struct cli *cli, int argc, char **argv)
 int cmd_delete(struct cli *cli, int argc, char **argv)
 {
 	return for_each_id(cli, argc, argv, "DELETE", "", "deleted");
+}
+
+int cmd_rename(struct cli *cli, int argc, char **argv)
+{
+	AUTO(buf_done) struct buf body = BUF_INIT;
+	AUTO(free_auto) char *json = NULL;
+	cJSON *change;
+	char path[64], name[256];
+	uint64_t id;
+	int e;
+
+	if (argc != 3)
+		return usage_error(
+			"rename takes a session id and its new name, as one word or quoted");
+	id = parse_id(argv[1]);
+	if (!id)
+		return EXIT_USAGE;
+	change = cJSON_CreateObject();
+	cJSON_AddStringToObject(change, "name", argv[2]);
+	json = cJSON_PrintUnformatted(change);
+	cJSON_Delete(change);
+	snprintf(path, sizeof(path), "/v1/sessions/%llu", (unsigned long long)id);
+	e = client_call(cli->client, "PATCH", path, json, &body);
+	if (e == EXIT_OK && cli->json)
+		print_body(&body);
+	else if (e == EXIT_OK)
+		printf("session %llu is called %s\n", (unsigned long long)id,
+			for_terminal(argv[2], name, sizeof(name)));
+	return e;
 }
 
 static void list_sessions(const cJSON *answer, struct table *t)

@@ -77,6 +77,8 @@ const struct command commands[] = {
 	{"status", "", "what the daemon can do here, and what is missing", "", {no_options},
 		WORDS_NONE, cmd_status},
 	{"open", "[ID]", "the page in the browser", "", {no_options}, WORDS_SESSION, cmd_open},
+	{"rename", "ID NAME", "give a session another name", "", {no_options}, WORDS_SESSION,
+		cmd_rename},
 	{"delete", "ID...", "stop and forget sessions", "", {no_options}, WORDS_SESSION,
 		cmd_delete},
 	{"help", "[COMMAND]", "this list, or all about one command", "", {no_options},

@@ -70,7 +70,7 @@ int difference_make(const struct tree *a, const struct tree *b, bool total,
 	AUTO(free_auto) struct function *fa = NULL, *fb = NULL;
 	AUTO(free_auto) struct function_pair *pairs = NULL;
 	struct difference *d;
-	size_t a_count, b_count, count;
+	size_t a_count = 0, b_count = 0, count = 0;
 	int r = tree_functions(a, &fa, &a_count);
 
 	if (r == 0)

@@ -135,6 +135,8 @@ void table_write(const struct table *t, unsigned width, bool color, struct buf *
 {
 	unsigned widths[TABLE_COLUMNS];
 
+	if (t->column_count == 0)
+		return;
 	if (width == 0)
 		width = UINT32_MAX;
 	measure(t, widths);
