@@ -74,6 +74,22 @@ async function testPointer(page) {
 	await page.waitForTimeout(300); // the animation
 	await page.mouse.click(...at(0.5, 0));
 	await settles('click_above_zooms_out', () => zoomedPath(page), ['all']);
+	await page.mouse.move(...at(0.6, 2));
+	await page.keyboard.down('Control');
+	for (let i = 0; i < 3; i++)
+		await page.mouse.wheel(0, -60);
+	await page.keyboard.up('Control');
+	await page.mouse.move(...at(0.02, 2)); // load was here
+	check('wheel_is_nearer', await waitFor(async () => /^run/.test(await textOf(page, '.flame-tip'))), await textOf(page, '.flame-tip'));
+	await page.mouse.move(...at(0.5, 2));
+	await page.mouse.down();
+	await page.mouse.move(...at(0.95, 2), { steps: 4 });
+	await page.mouse.up();
+	await page.mouse.move(...at(0.02, 2));
+	check('drag_moves_aside', await waitFor(async () => /^load/.test(await textOf(page, '.flame-tip'))), await textOf(page, '.flame-tip'));
+	await page.focus(FLAME);
+	await press(page, '0');
+	await page.waitForTimeout(300);
 	await page.mouse.click(...at(0.6, 2), { button: 'right' });
 	await page.waitForSelector('.actions');
 	await page.getByRole('menuitem', { name: 'Only stacks with it' }).click();

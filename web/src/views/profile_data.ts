@@ -1,6 +1,6 @@
 // Where the profile in view comes from: whole from the daemon, or by deltas while the session runs.
 import { useEffect, useState } from 'preact/hooks';
-import { follow, getProfile, Lost, type Params, type Profile, type Session } from '../api';
+import { follow, getProfile, Lost, type Params, type Profile, Refusal, type Session } from '../api';
 import { columnsFromJson, type Columns } from '../profile/columns';
 import { Growing } from '../profile/stream';
 import { poll } from '../ui/poll';
@@ -23,6 +23,7 @@ const KEYS = ['event', 'from', 'to', 'last', 'thread', 'pid', 'by', 'lines', 'in
 const OF_STREAM = ['event', 'by', 'pid', 'inline', 'fold_templates', 'min'];
 const POLL_MS = 1500;
 const THREADS_POLL_MS = 5000;
+const BUSY = 503;
 const REST = 5; // of this many times what a picture takes, one is spent on it at most
 
 // What of the address is a question to the daemon.
@@ -57,8 +58,8 @@ function whole(id: number, question: Params, runs: boolean, ms: number, take: Ta
 		} catch (error) {
 			if (!abort.signal.aborted)
 				take({ loaded: has, problem: sentence(error) });
-			if (error instanceof Lost)
-				throw error;
+			if (error instanceof Lost || (error instanceof Refusal && error.status === BUSY))
+				throw error; // is tried again
 		}
 	}
 	if (!runs) {
@@ -91,7 +92,12 @@ function stream(id: number, question: Params, take: Take, failed: () => void): (
 	const end = follow(id, question, {
 		tree(delta) {
 			had = true;
-			growing.apply(delta);
+			try {
+				growing.apply(delta);
+			} catch {
+				failed(); // it contradicts itself
+				return;
+			}
 			timer ||= window.setTimeout(() => draw(delta.event, delta.unit), Math.max(0, freeAt - performance.now()));
 		},
 		broken() {

@@ -29,10 +29,19 @@ export type View = {
 	| { component: ComponentType<SessionViewProps>; ofSession: true }
 );
 
+const PROFILE_KEYS: [string, string][] = [
+	['↑ ↓ ← →', 'from frame to frame'],
+	['Enter', 'zoom to it, or open the row'],
+	['0', 'show all again'],
+	['+ −', 'nearer, farther'],
+	['n N', 'next and previous match'],
+	['m', 'what can be done with it'],
+];
+
 export const views: View[] = [
 	{ name: 'targets', title: 'Targets', letter: 't', search: 'Search targets', component: TargetsView },
 	{ name: 'sessions', title: 'Sessions', letter: 's', search: 'Search sessions', component: SessionsView },
-	{ name: 'profile', title: 'Profile', letter: 'p', component: ProfileView, ofSession: true },
+	{ name: 'profile', title: 'Profile', letter: 'p', keys: PROFILE_KEYS, component: ProfileView, ofSession: true },
 	{ name: 'time', title: 'Time', letter: 'i', component: TimeView, ofSession: true },
 	{ name: 'ledger', title: 'Ledger', letter: 'l', component: LedgerView, ofSession: true },
 	{ name: 'status', title: 'Status', letter: 'u', component: StatusView },

@@ -1,6 +1,6 @@
 // A flame view with the path that is zoomed to and what is known of the selected frame.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { describe } from '../flame/tip';
+import { describe, type Describe } from '../flame/tip';
 import { FlameView } from '../flame/view';
 import { pathTo, type Columns } from '../profile/columns';
 import { nextMatch } from '../profile/search';
@@ -19,6 +19,7 @@ export interface FlameProps {
 	onMenu(columns: Columns, node: number, x: number, y: number, zoom: () => void): void;
 	onSearch(): void;
 	small?: boolean;
+	telling?: Describe; // what is said of a frame, where it is not the usual
 }
 
 // The address tells where to zoom to, and is told where the view has gone.
@@ -28,7 +29,7 @@ function useFlame(props: FlameProps) {
 	const now = useRef(props);
 	const told = useRef('');
 	const [at, setAt] = useState({ zoom: 0, selected: 0 });
-	const telling = useMemo(() => describe(props.unit), [props.unit]);
+	const telling = useMemo(() => props.telling ?? describe(props.unit), [props.telling, props.unit]);
 
 	now.current = props;
 	function tell(v: FlameView, byReader: boolean): void {
@@ -66,7 +67,7 @@ function useFlame(props: FlameProps) {
 		if (node >= 0 || props.place === told.current)
 			tell(v, false);
 	}, [props.columns, props.place]);
-	return { host, view, at };
+	return { host, view, at, telling };
 }
 
 export function toMatch(view: FlameView, match: Uint8Array | null, by: 1 | -1): void {
@@ -95,10 +96,10 @@ function Path({ columns, zoom, go }: { columns: Columns; zoom: number; go: (node
 }
 
 export function Flame(props: FlameProps & { matchRef?: { current: ((by: 1 | -1) => void) | null } }) {
-	const { host, view, at } = useFlame(props);
+	const { host, view, at, telling } = useFlame(props);
 	const { columns } = props;
 	const selected = at.selected < columns.count ? at.selected : 0;
-	const told = describe(props.unit)(columns, selected);
+	const told = telling(columns, selected);
 
 	if (props.matchRef)
 		props.matchRef.current = (by) => view.current && toMatch(view.current, props.match, by);
