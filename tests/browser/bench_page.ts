@@ -133,7 +133,7 @@ class Bench {
 	async grow(columns: Columns): Promise<void> {
 		const growing = new Growing();
 		const names = columns.names.text.map((text, i): [string, number, number] => [text, columns.names.module[i], columns.names.kind[i]]);
-		const more = { reset: false, event: 'cpu-clock', unit: 'nanoseconds' as const, total: 0, samples: 0 };
+		const more = { reset: false, event: 'cpu-clock', unit: 'nanoseconds' as const, total: 0, samples: 0, folded: { weight: 0, nodes: 0 }, log_short: false };
 		const first = Math.floor(columns.count * 0.9), step = Math.floor(columns.count / 100);
 		const part = (from: number, to: number, head: boolean) => {
 			const nodes: [number, number][] = [], self: [number, number, number][] = [];

@@ -60,18 +60,22 @@ async function testKeys(page) {
 	await settles('pasted_address_zooms', () => zoomedPath(page), ['all', 'main', 'load']);
 }
 
+// The function that is told of at a point.
+async function tipAt(page, [x, y]) {
+	await page.mouse.move(x + 1, y);
+	await page.mouse.move(x, y);
+	return textOf(page, '.flame-tip:not([hidden]) b');
+}
+
 async function testPointer(page) {
 	const box = await page.locator(FLAME).boundingBox();
 	const at = (share, row) => [box.x + 1 + (box.width - 2) * share, box.y + 1 + 19 * (row + 0.5)];
 
 	await goTo(page, page.url().split('?')[0].split('#')[1], '.path');
 	await settles('all_is_shown', () => zoomedPath(page), ['all']);
-	await page.mouse.move(...at(0.6, 2));
-	await page.waitForSelector('.flame-tip:not([hidden])');
-	check('tip_tells', /^run/.test(await textOf(page, '.flame-tip')), await textOf(page, '.flame-tip'));
+	await settles('tip_tells', () => tipAt(page, at(0.6, 2)), 'run');
 	await page.mouse.click(...at(0.6, 2));
 	await settles('click_zooms', () => zoomedPath(page), ['all', 'main', 'run']);
-	await page.waitForTimeout(300); // the animation
 	await page.mouse.click(...at(0.5, 0));
 	await settles('click_above_zooms_out', () => zoomedPath(page), ['all']);
 	await page.mouse.move(...at(0.6, 2));
@@ -79,17 +83,14 @@ async function testPointer(page) {
 	for (let i = 0; i < 3; i++)
 		await page.mouse.wheel(0, -60);
 	await page.keyboard.up('Control');
-	await page.mouse.move(...at(0.02, 2)); // load was here
-	check('wheel_is_nearer', await waitFor(async () => /^run/.test(await textOf(page, '.flame-tip'))), await textOf(page, '.flame-tip'));
+	await settles('wheel_is_nearer', () => tipAt(page, at(0.02, 2)), 'run'); // load was there
 	await page.mouse.move(...at(0.5, 2));
 	await page.mouse.down();
 	await page.mouse.move(...at(0.95, 2), { steps: 4 });
 	await page.mouse.up();
-	await page.mouse.move(...at(0.02, 2));
-	check('drag_moves_aside', await waitFor(async () => /^load/.test(await textOf(page, '.flame-tip'))), await textOf(page, '.flame-tip'));
+	await settles('drag_moves_aside', () => tipAt(page, at(0.02, 2)), 'load');
 	await page.focus(FLAME);
 	await press(page, '0');
-	await page.waitForTimeout(300);
 	await page.mouse.click(...at(0.6, 2), { button: 'right' });
 	await page.waitForSelector('.actions');
 	await page.getByRole('menuitem', { name: 'Only stacks with it' }).click();
@@ -167,7 +168,7 @@ async function testLooks(page, path) {
 	await page.waitForSelector('.actions');
 	check('axe_likes_the_menu', (await axeFinds(page)).length === 0, await axeFinds(page));
 	await press(page, 'Escape');
-	check('focus_returns_from_the_menu', await page.evaluate((s) => document.activeElement === document.querySelector(s), FLAME));
+	await settles('focus_returns_from_the_menu', () => page.evaluate((s) => document.activeElement === document.querySelector(s), FLAME), true);
 }
 
 async function testMany(page) {
@@ -232,7 +233,7 @@ async function testViewer(browser, page, id) {
 }
 
 export async function testProfile(browser, { url, token, pid }) {
-	const page = await newPage(browser);
+	const page = await newPage(browser, { reducedMotion: 'reduce' }); // where one clicks nothing moves
 
 	await page.goto(`${url}?token=${token}`);
 	const id = await send(page, 'known', FOLDED), path = `#/session/${id}/profile`;

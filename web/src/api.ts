@@ -265,6 +265,8 @@ export interface TreeDelta {
 	total: number;
 	samples: number;
 	modules: string[];
+	folded: Profile['folded'];
+	log_short: boolean;
 	names: [text: string, module: number, kind: number][];
 	nodes: [parent: number, name: number][];
 	self: [node: number, weight: number, samples: number][];
@@ -273,7 +275,8 @@ export interface TreeDelta {
 export interface StreamHandlers {
 	session?(session: Session): void;
 	tree?(delta: TreeDelta): void;
-	end?(): void;
+	// ended, deleted, too_large (for a stream) or failed
+	end?(reason: string): void;
 	// The stream broke and will be opened again, or was opened again; a tree with reset comes first then.
 	broken?(): void;
 }
@@ -297,9 +300,9 @@ export function follow(id: number, params: Params, handlers: StreamHandlers): ()
 
 		on<Session>('session', handlers.session);
 		on<TreeDelta>('tree', handlers.tree);
-		on('end', () => {
+		on<{ reason: string }>('end', ({ reason }) => {
 			close();
-			handlers.end?.();
+			handlers.end?.(reason);
 		});
 		// The browser's own retry waits for as long as it likes, and never after an answer that is no stream.
 		source.onerror = () => {

@@ -71,7 +71,7 @@ test('a tree that grew out of order has the same columns', () => {
 });
 
 function delta(changes: Partial<TreeDelta>): TreeDelta {
-	return { reset: false, event: 'cpu-clock', unit: 'nanoseconds', total: 0, samples: 0, modules: [], names: [], nodes: [], self: [], ...changes };
+	return { reset: false, event: 'cpu-clock', unit: 'nanoseconds', total: 0, samples: 0, folded: { weight: 0, nodes: 0 }, log_short: false, modules: [], names: [], nodes: [], self: [], ...changes };
 }
 
 test('deltas add up, and a reset begins anew', () => {

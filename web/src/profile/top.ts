@@ -82,7 +82,7 @@ export function topRows(c: Columns, grouping: Grouping): Row[] {
 	});
 
 	sum(c, groups, rows);
-	return rows;
+	return rows.filter((row) => row.total > 0); // of the last minute a stream has had more
 }
 
 export type SortKey = 'self' | 'total' | 'text' | 'module';

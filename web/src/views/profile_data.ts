@@ -1,6 +1,6 @@
 // Where the profile in view comes from: whole from the daemon, or by deltas while the session runs.
 import { useEffect, useState } from 'preact/hooks';
-import { follow, getProfile, Lost, type Params, type Profile, Refusal, type Session } from '../api';
+import { follow, getProfile, Lost, type Params, type Profile, Refusal, type Session, type TreeDelta } from '../api';
 import { columnsFromJson, type Columns } from '../profile/columns';
 import { Growing } from '../profile/stream';
 import { poll } from '../ui/poll';
@@ -20,9 +20,10 @@ export interface Data {
 }
 
 const KEYS = ['event', 'from', 'to', 'last', 'thread', 'pid', 'by', 'lines', 'inline', 'fold_templates', 'min', 'depth'];
-const OF_STREAM = ['event', 'by', 'pid', 'inline', 'fold_templates', 'min'];
+const NOT_STREAMED = ['from', 'to', 'lines'];
 const POLL_MS = 1500;
 const THREADS_POLL_MS = 5000;
+const HIDDEN_MS = 1000;
 const BUSY = 503;
 const REST = 5; // of this many times what a picture takes, one is spent on it at most
 
@@ -31,13 +32,14 @@ export function questionOf(query: URLSearchParams): Params {
 	return Object.fromEntries(KEYS.filter((key) => query.get(key)).map((key) => [key, query.get(key)]));
 }
 
+function loadedOf(columns: Columns, { unit, event, folded }: Profile | TreeDelta, logShort: boolean): Loaded {
+	return { columns, unit, event, folded: folded.nodes > 0 ? folded : null, logShort };
+}
+
 async function loadWhole(id: number, question: Params, signal: AbortSignal): Promise<Loaded> {
 	const json = await getProfile(id, question, signal);
 
-	return {
-		columns: columnsFromJson(json), unit: json.unit, event: json.event,
-		folded: json.folded.nodes > 0 ? json.folded : null, logShort: json.covers.log_short,
-	};
+	return loadedOf(columnsFromJson(json), json, json.covers.log_short);
 }
 
 type Take = (data: Data) => void;
@@ -79,30 +81,46 @@ function whole(id: number, question: Params, runs: boolean, ms: number, take: Ta
 // Draws deltas as they come, but leaves time for the reader.
 function stream(id: number, question: Params, take: Take, failed: () => void): () => void {
 	let growing = new Growing();
-	let timer = 0, freeAt = 0, had = false;
+	let timer = 0, freeAt = 0;
+	let latest: TreeDelta | null = null;
 
-	function draw(event: string, unit: Unit): void {
+	function draw(): void {
 		const began = performance.now();
 
 		timer = 0;
-		take({ loaded: { columns: growing.columns(), unit, event, folded: null, logShort: false }, problem: '' });
-		const ended = performance.now();
-		freeAt = ended + (ended - began) * REST;
+		if (document.hidden) {
+			drawIn(HIDDEN_MS);
+			return;
+		}
+		take({ loaded: loadedOf(growing.columns(), latest!, latest!.log_short), problem: '' });
+		requestAnimationFrame(() => { // what is shown is made before that
+			const ended = performance.now();
+			freeAt = ended + (ended - began) * REST;
+		});
+	}
+	function drawIn(ms: number): void {
+		timer ||= window.setTimeout(draw, Math.max(0, ms));
 	}
 	const end = follow(id, question, {
 		tree(delta) {
-			had = true;
 			try {
 				growing.apply(delta);
 			} catch {
 				failed(); // it contradicts itself
 				return;
 			}
-			timer ||= window.setTimeout(() => draw(delta.event, delta.unit), Math.max(0, freeAt - performance.now()));
+			latest = delta;
+			drawIn(freeAt - performance.now());
 		},
 		broken() {
-			growing = new Growing(); // as the next one begins anew
-			if (!had)
+			growing = new Growing(); // as the next one begins anew; till then the old tree stays in sight
+			window.clearTimeout(timer);
+			timer = 0;
+			if (!latest)
+				failed();
+		},
+		end(reason) {
+			if (reason === 'too_large' || reason === 'failed')
 				failed();
 		},
 	});
@@ -112,10 +130,10 @@ function stream(id: number, question: Params, take: Take, failed: () => void): (
 	};
 }
 
-// As the stream has no part of the time and no lines, questions for those are asked again and again; so are all where
-// there is no stream, as behind a proxy that holds it back.
+// What the stream does not have is asked again and again; so is all where there is no stream, as behind a proxy that holds
+// it back.
 function start(id: number, question: Params, runs: boolean, take: Take): () => void {
-	if (!runs || Object.keys(question).some((key) => !OF_STREAM.includes(key)))
+	if (!runs || NOT_STREAMED.some((key) => question[key]))
 		return whole(id, question, runs, POLL_MS, take);
 	let end = stream(id, question, take, () => {
 		end();

@@ -1,5 +1,5 @@
 // What can be done with one function, at a place on the screen.
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 export interface Action {
 	readonly text: string;
@@ -31,7 +31,7 @@ export function Menu({ menu, close }: { menu: MenuAt; close: () => void }) {
 		b.style.top = `${Math.max(4, Math.min(menu.y, innerHeight - height - 4))}px`;
 		step(b, 1);
 	}, [menu]);
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const outside = (event: Event): void => {
 			if (!box.current!.contains(event.target as Node))
 				close();

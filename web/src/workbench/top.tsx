@@ -31,7 +31,7 @@ function Heads({ params, grouping }: { params: Params; grouping: Grouping }) {
 
 	return (
 		<>
-			{HEADS.filter(([k]) => k !== 'module' || grouping === 'function').map(([k, text]) => (
+			{HEADS.filter(([k]) => grouping === 'function' || (k !== 'module' && (k !== 'self' || grouping === 'module'))).map(([k, text]) => (
 				<span key={k} role="columnheader" class={`col-${k}`}
 					aria-sort={k !== key ? 'none' : up ? 'ascending' : 'descending'}>
 					<button type="button" onClick={() => {
@@ -83,6 +83,8 @@ export function Top(props: TopProps) {
 			params.set({ tab: 'sandwich', fn: row.key, z: '' }, true);
 		else if (row && grouping === 'module')
 			params.set({ group: '', q: `module:${row.text}`, tab: '' }, true);
+		else if (row)
+			params.set({ group: '', thread: /\((\d+)\)$/.exec(row.text)?.[1] ?? '', tab: '' }, true);
 	};
 
 	return (
@@ -103,10 +105,10 @@ export function Top(props: TopProps) {
 				onMenu={(i, x, y) => rows[i].key && props.onMenu(rows[i].key, rows[i].text, x, y)}
 				row={(i) => (
 					<>
-						<Share part={rows[i].self} all={total} unit={unit} />
+						{grouping === 'thread' ? null : <Share part={rows[i].self} all={total} unit={unit} />}
 						<Share part={rows[i].total} all={total} unit={unit} />
 						<span role="gridcell" class="col-text" title={rows[i].text}>
-							<i class="swatch" style={{ background: props.swatch(rows[i]) }} />
+							{grouping === 'thread' ? null : <i class="swatch" style={{ background: props.swatch(rows[i]) }} />}
 							<button type="button" tabIndex={-1} onClick={() => open(rows[i])}>{rows[i].text}</button>
 						</span>
 						{grouping === 'function' ? <span role="gridcell" class="col-module" title={rows[i].module}>{rows[i].module}</span> : null}
