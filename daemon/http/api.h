@@ -11,6 +11,7 @@ void api_session_get(struct req *r);
 void api_session_stop(struct req *r);
 void api_session_change(struct req *r);
 void api_session_delete(struct req *r);
+void api_diff(struct req *r);
 void api_events(struct req *r);
 void api_profile(struct req *r);
 void api_flamegraph(struct req *r);

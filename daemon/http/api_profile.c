@@ -15,12 +15,6 @@
 #include "daemon/render/render.h"
 #include "daemon/tree/ledger.h"
 
-/* Scripts of the SVG itself may run when it is opened; nothing else, and as a stranger to this
- * origin. */
-#define SVG_POLICY                                                               \
-	"sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; " \
-	"script-src 'unsafe-inline'; frame-ancestors 'self'"
-
 /* An ended session does not change any more, so that its dumps have a tag; unless names of JIT code
  * are missing, which may come when the program ends. */
 static bool tag_ended(struct req *r, const struct profile *head, enum render_format format)
@@ -42,7 +36,7 @@ static bool tag_ended(struct req *r, const struct profile *head, enum render_for
 		return false;
 	/* Browsers put the headers of "not modified" in place of those that they have kept. */
 	if (format == RENDER_SVG)
-		r->answer.csp = SVG_POLICY;
+		r->answer.csp = DUMP_SVG_POLICY;
 	return true;
 }
 
@@ -72,7 +66,7 @@ static void dump(struct req *r, struct dump *d)
 	make(r, d);
 	if (r->answer.stream) {
 		if (d->format == RENDER_SVG)
-			r->answer.csp = SVG_POLICY;
+			r->answer.csp = DUMP_SVG_POLICY;
 		answer_header(r, "Content-Disposition", "%s; filename=\"profile-%" PRIu64 ".%s\"",
 			render_is_for_browsers(d->format) ? "inline" : "attachment", r->id,
 			render_extension(d->format));

@@ -9,6 +9,12 @@
 #include "daemon/http/request.h"
 #include "daemon/render/render.h"
 
+/* Scripts of the SVG itself may run when it is opened; nothing else, and as a stranger to this
+ * origin. */
+#define DUMP_SVG_POLICY                                                          \
+	"sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; " \
+	"script-src 'unsafe-inline'; frame-ancestors 'self'"
+
 struct profile;
 
 /* The question, before the profile is there; begins with the format to use where none is asked. */

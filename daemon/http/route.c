@@ -46,6 +46,11 @@ static const struct route routes[] = {
 	{"/v1/sessions/{id}/profile", PROFILE_KEYS, .answer = {[METHOD_GET] = api_profile}},
 	{"/v1/sessions/{id}/flamegraph.svg", PROFILE_KEYS,
 		.answer = {[METHOD_GET] = api_flamegraph}},
+	{"/v1/diff",
+		"base other base_from base_to other_from other_to event norm modules format widths "
+		"by inline "
+		"min depth inverted fold_templates width icicle",
+		.answer = {[METHOD_GET] = api_diff}},
 	{"/v1/sessions/{id}/heatmap", SAMPLE_KEYS "rows", .answer = {[METHOD_GET] = api_heatmap}},
 	{"/v1/sessions/{id}/source", SAMPLE_KEYS "function module",
 		.answer = {[METHOD_GET] = api_source}},

@@ -1,9 +1,12 @@
 /* One line for each stack: "frame;frame;frame COUNT", outermost first. COUNT is in samples, so that
  * the lines sum up to those of the session. The format knows no escape: see render_folded_text().
- * What was folded into the root by depth or share stands in a frame "[folded]". */
+ * What was folded into the root by depth or share stands in a frame "[folded]". Of a comparison
+ * each line has two counts, of base and other, as tools for differential flame graphs read them;
+ * that of base is what it would be with as many samples as other has. */
 #include <errno.h>
 #include <string.h>
 
+#include "daemon/render/diff.h"
 #include "daemon/render/writer.h"
 
 struct folded {
@@ -47,9 +50,38 @@ static int folded_start(const struct view *v, const struct svg_options *svg, voi
 	return 0;
 }
 
+/* How many samples of base one of other's stands for. */
+static uint64_t base_count(const struct diff *d, uint32_t node)
+{
+	const double *exposure = d->exposure;
+	uint64_t samples = d->nodes[node].side[DIFF_BASE].self_samples;
+
+	if (exposure[DIFF_BASE] <= 0 || exposure[DIFF_OTHER] <= 0)
+		return samples;
+	return (uint64_t)((double)samples * exposure[DIFF_OTHER] / exposure[DIFF_BASE] + 0.5);
+}
+
+/* False: nothing ended there. */
+static bool add_counts(const struct view *v, uint32_t node, struct buf *counts)
+{
+	uint64_t base, other;
+
+	if (!v->diff) {
+		buf_append_u64(counts, v->nodes[node].self_samples);
+		return v->nodes[node].self_samples > 0;
+	}
+	base = base_count(v->diff, node);
+	other = v->diff->nodes[node].side[DIFF_OTHER].self_samples;
+	buf_append_u64(counts, base);
+	buf_append_char(counts, ' ');
+	buf_append_u64(counts, other);
+	return base > 0 || other > 0;
+}
+
 static void add_line(struct folded *f, const struct view_node *n, struct buf *into)
 {
 	const char *name = f->view->names[n->name].text;
+	AUTO(buf_done) struct buf counts = BUF_INIT;
 
 	/* Preorder: the node's parent is the last one at the depth above. */
 	f->prefix.len = n->depth > 1 ? f->ends[n->depth - 1] : 0;
@@ -58,14 +90,14 @@ static void add_line(struct folded *f, const struct view_node *n, struct buf *in
 		buf_append_char(&f->prefix, ';');
 	}
 	f->ends[n->depth] = f->prefix.len;
-	if (n->self_samples == 0)
+	if (!add_counts(f->view, (uint32_t)(n - f->view->nodes), &counts) || counts.error)
 		return;
 	if (n->depth > 0)
 		buf_append(into, f->prefix.data, f->prefix.len - 1);
 	else
 		buf_append_str(into, "[folded]");
 	buf_append_char(into, ' ');
-	buf_append_u64(into, n->self_samples);
+	buf_append(into, counts.data, counts.len);
 	buf_append_char(into, '\n');
 }
 

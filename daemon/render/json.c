@@ -24,11 +24,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/render/diff.h"
 #include "daemon/render/distinct.h"
 #include "daemon/render/parts.h"
 #include "daemon/render/text.h"
 #include "daemon/render/writer.h"
 #include "daemon/tree/ledger.h"
+
+#define FUNCTIONS_MAX 2000u /* of a comparison: those that have changed most */
 
 struct json {
 	const struct view *view;
@@ -161,6 +164,16 @@ static void ledger(struct buf *into, const struct ledger *l)
 	buf_append_char(into, '}');
 }
 
+static void kinds(struct buf *into)
+{
+	buf_append_str(into, ",\"kinds\":[");
+	for (unsigned i = 0; i < VIEW_KIND_COUNT; i++) {
+		buf_append_str(into, i ? "," : "");
+		string(into, view_kind_name((enum view_kind)i));
+	}
+	buf_append_char(into, ']');
+}
+
 static void head(struct buf *into, const struct view *v)
 {
 	const struct profile *p = v->profile;
@@ -175,12 +188,7 @@ static void head(struct buf *into, const struct view *v)
 	query(into, &v->query);
 	covers(into, v);
 	ledger(into, &p->ledger);
-	buf_append_str(into, ",\"kinds\":[");
-	for (unsigned i = 0; i < VIEW_KIND_COUNT; i++) {
-		buf_append_str(into, i ? "," : "");
-		string(into, view_kind_name((enum view_kind)i));
-	}
-	buf_append_char(into, ']');
+	kinds(into);
 }
 
 static void put_module_text(void *state, size_t i, struct buf *into)
@@ -267,6 +275,106 @@ static void put_samples(void *state, size_t i, struct buf *into)
 	buf_append_u64(into, j->view->nodes[i].samples);
 }
 
+/* ---- of a comparison ---- */
+
+static const struct diff_node *diff_node(void *state, size_t i)
+{
+	return &((const struct json *)state)->view->diff->nodes[i];
+}
+
+static void put_self_base(void *state, size_t i, struct buf *into)
+{
+	buf_append_u64(into, diff_node(state, i)->side[DIFF_BASE].self);
+}
+
+static void put_self_other(void *state, size_t i, struct buf *into)
+{
+	buf_append_u64(into, diff_node(state, i)->side[DIFF_OTHER].self);
+}
+
+static void put_samples_base(void *state, size_t i, struct buf *into)
+{
+	buf_append_u64(into, diff_node(state, i)->side[DIFF_BASE].samples);
+}
+
+static void put_samples_other(void *state, size_t i, struct buf *into)
+{
+	buf_append_u64(into, diff_node(state, i)->side[DIFF_OTHER].samples);
+}
+
+static void put_z(void *state, size_t i, struct buf *into)
+{
+	buf_printf(into, "%.2f", diff_node(state, i)->change.z);
+}
+
+static void put_significant(void *state, size_t i, struct buf *into)
+{
+	buf_append_u64(into, diff_node(state, i)->change.significant);
+}
+
+static void put_change(struct buf *into, const char *suffix, const struct diff_change *c)
+{
+	buf_printf(into, ",\"delta%s\":%.9g,\"z%s\":%.2f,\"significant%s\":%s", suffix, c->delta,
+		suffix, c->z, suffix, c->significant ? "true" : "false");
+}
+
+static void put_function(void *state, size_t i, struct buf *into)
+{
+	const struct view *v = ((const struct json *)state)->view;
+	const struct diff_function *f = &v->diff->functions[i];
+	const struct diff_cell *base = &f->side[DIFF_BASE], *other = &f->side[DIFF_OTHER];
+
+	buf_append_str(into, "{\"name\":");
+	string(into, v->names[f->name].text);
+	member(into, "module", v->names[f->name].module);
+	number(into, "self_base", base->self);
+	number(into, "self_other", other->self);
+	number(into, "total_base", base->total);
+	number(into, "total_other", other->total);
+	number(into, "samples_base", base->samples);
+	number(into, "samples_other", other->samples);
+	put_change(into, "_share", &f->total);
+	put_change(into, "_self", &f->self);
+	buf_append_char(into, '}');
+}
+
+static size_t function_count(const void *state)
+{
+	uint32_t count = ((const struct json *)state)->view->diff->function_count;
+
+	return count > FUNCTIONS_MAX ? FUNCTIONS_MAX : count;
+}
+
+static void put_side(const struct view *v, enum diff_side side, const char *key, struct buf *into)
+{
+	const struct view *one = v->diff->side[side];
+
+	buf_printf(into, ",\"%s\":{\"total\":", key);
+	buf_append_u64(into, one->total);
+	number(into, "samples", one->samples);
+	buf_printf(into, ",\"scale\":%.17g", v->diff->scale[side]);
+	session(into, one->profile);
+	covers(into, one);
+	buf_append_char(into, '}');
+}
+
+static void diff_head(struct buf *into, const struct view *v)
+{
+	static const char *const norms[] = {
+		[DIFF_SHARE] = "share", [DIFF_TIME] = "time", [DIFF_NONE] = "none"};
+	const struct profile_event *e = &v->profile->events[v->query.event];
+
+	buf_append_str(into, "{\"version\":1");
+	put_side(v, DIFF_BASE, "base", into);
+	put_side(v, DIFF_OTHER, "other", into);
+	member(into, "event", profile_text(v->profile, e->name));
+	member(into, "unit", e->is_clock ? "nanoseconds" : "count");
+	member(into, "norm", norms[v->diff->options.norm]);
+	buf_printf(into, ",\"z_limit\":%.3f", v->diff->z_limit);
+	number(into, "functions_found", v->diff->function_count);
+	kinds(into);
+}
+
 static void put_text_of(const struct json *j, const char *key, uint32_t text, struct buf *into)
 {
 	const char *t = profile_text(j->view->profile, text);
@@ -332,6 +440,23 @@ static const struct part parts[] = {
 	{",\"samples_total\":", node_count, put_samples},
 };
 
+static const struct part diff_parts[] = {
+	{",\"functions\":", function_count, put_function},
+	{",\"modules\":", module_count, put_module_text},
+	{",\"names\":", name_count, put_name_text},
+	{",\"name_module\":", name_count, put_name_module},
+	{",\"name_kind\":", name_count, put_name_kind},
+	{",\"name_unnamed\":", name_count, put_name_unnamed},
+	{",\"depth\":", node_count, put_depth},
+	{",\"name\":", node_count, put_name},
+	{",\"self_base\":", node_count, put_self_base},
+	{",\"self_other\":", node_count, put_self_other},
+	{",\"samples_base\":", node_count, put_samples_base},
+	{",\"samples_other\":", node_count, put_samples_other},
+	{",\"z\":", node_count, put_z},
+	{",\"significant\":", node_count, put_significant},
+};
+
 static void json_end(void *state)
 {
 	struct json *j = state;
@@ -349,7 +474,7 @@ static int json_start(const struct view *v, const struct svg_options *svg, void 
 	if (!j)
 		return -ENOMEM;
 	j->view = v;
-	j->parts = (struct parts)PARTS(parts);
+	j->parts = v->diff ? (struct parts)PARTS(diff_parts) : (struct parts)PARTS(parts);
 	r = distinct_modules(v, &j->modules);
 	if (r == 0)
 		r = distinct_files(v, &j->files);
@@ -366,7 +491,9 @@ static int json_more(void *state, struct buf *into)
 	struct json *j = state;
 	size_t until = into->len + RENDER_PIECE_BYTES;
 
-	if (!j->begun)
+	if (!j->begun && j->view->diff)
+		diff_head(into, j->view);
+	else if (!j->begun)
 		head(into, j->view);
 	j->begun = true;
 	if (!parts_put(&j->parts, j, into, until))

@@ -96,7 +96,7 @@ int render_new(enum render_format format, struct view *view, const struct svg_op
 	r->view = view;
 	if (!options.width)
 		options.width = DEFAULT_WIDTH;
-	r->writer = writers[format];
+	r->writer = view->diff && format == RENDER_TEXT ? &diff_text_writer : writers[format];
 	e = r->writer->start(view, &options, &r->state);
 	if (e < 0)
 		return e;

@@ -51,7 +51,8 @@ struct svg_options {
 };
 
 struct render;
-/* Takes the view, on failure too. svg may be NULL. */
+/* Takes the view, on failure too. svg may be NULL. A view that compares is for json, folded, svg
+ * and text alone. */
 int render_new(enum render_format format, struct view *view, const struct svg_options *svg,
 	struct render **ret_render);
 void render_free(struct render *r);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/render/diff.h"
 #include "daemon/render/svg_head.h"
 #include "daemon/render/svg_label.h"
 #include "daemon/render/svg_page.h"
@@ -78,6 +79,13 @@ static void put_attribute(struct buf *into, const char *name, uint32_t tenths)
 	put_tenths(into, tenths);
 }
 
+/* By how much a node of a comparison has changed, and not by what it is. */
+static void put_change_class(struct buf *into, const struct diff_change *change)
+{
+	buf_append_char(into, 'd');
+	buf_append_u64(into, (uint64_t)(diff_step(change) + 4));
+}
+
 static void put_class(struct buf *into, const struct svg_paint *paint)
 {
 	char class[] = {svg_hue_letter(paint->hue), (char)('0' + paint->shade)};
@@ -97,6 +105,22 @@ static void put_more(struct buf *into, const char *text)
 {
 	buf_append_str(into, " · ");
 	render_xml_text(into, text, strlen(text));
+}
+
+/* "12.34% of base, 45.60% of other, z 5.3" */
+static void put_change(const struct diff *d, const struct diff_node *n, struct buf *into)
+{
+	const struct view *base = d->side[DIFF_BASE], *other = d->side[DIFF_OTHER];
+
+	buf_append_str(into, " · ");
+	svg_share(into, n->side[DIFF_BASE].total, base->total);
+	buf_append_str(into, " of base, ");
+	svg_share(into, n->side[DIFF_OTHER].total, other->total);
+	buf_append_str(into, " of other");
+	if (n->change.significant)
+		buf_printf(into, ", z %+.1f", n->change.z);
+	else
+		buf_append_str(into, ", no significant change");
 }
 
 /* "name (1,234 samples, 12.34%)" is the form that tools for flame graphs read back; what else is
@@ -133,6 +157,8 @@ static void put_title(const struct svg *w, const struct view_node *n, struct buf
 			buf_append_u64(into, name->line);
 		}
 	}
+	if (w->view->diff)
+		put_change(w->view->diff, &w->view->diff->nodes[n - w->view->nodes], into);
 	buf_append_str(into, "</title>");
 }
 
@@ -168,7 +194,10 @@ static void put_box(const struct svg *w, const struct view_node *n, uint64_t sta
 	uint32_t y = level * p->row;
 
 	buf_append_str(into, "<rect class=\"");
-	put_class(into, &p->paints[n->name]);
+	if (w->view->diff && n->depth > 0)
+		put_change_class(into, &w->view->diff->nodes[n - w->view->nodes].change);
+	else
+		put_class(into, &p->paints[n->name]);
 	buf_append_str(into, "\" data-w=\"");
 	buf_append_u64(into, n->depth);
 	buf_append_char(into, ' ');

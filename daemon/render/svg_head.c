@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "daemon/render/diff.h"
 #include "daemon/render/svg_label.h"
 #include "daemon/render/svg_page.h"
 #include "daemon/render/text.h"
@@ -21,6 +22,9 @@
 /* Tenths of a pixel that a letter takes: the mean of the widest of the usual fonts. */
 #define LETTER       73
 #define LEGEND_CELLS 24 /* of a name */
+/* Functions that are told to have vanished, and letters of each. */
+#define VANISHED_MAX   6u
+#define VANISHED_CELLS 40u
 
 static const char *const hue_labels[SVG_HUES] = {
 	[SVG_USER] = "user",
@@ -66,6 +70,61 @@ static uint64_t covered_ns(const struct view *view)
 	if (view->covers_to_ns > view->covers_from_ns)
 		return view->covers_to_ns - view->covers_from_ns;
 	return m->taken_ns > m->started_ns ? m->taken_ns - m->started_ns : 0;
+}
+
+/* "session 7 (morning), 30.0 s from 2024-05-01 12:00:00 UTC" */
+static void put_side(const struct view *view, unsigned columns, struct buf *into)
+{
+	const struct profile_meta *m = &view->profile->meta;
+	const char *name = text_of(view, m->name);
+
+	buf_append_str(into, "session ");
+	buf_append_u64(into, m->session_id);
+	if (name[0]) {
+		buf_append_str(into, " (");
+		svg_label(name, false, columns, into);
+		buf_append_char(into, ')');
+	}
+	buf_append_str(into, ", ");
+	svg_time(into, covered_ns(view));
+	put_start_time(view, into);
+}
+
+/* "Other: session 8, … · Base: session 7, …" */
+static void put_sides(const struct diff *d, unsigned columns, struct buf *into)
+{
+	static const char *const names[DIFF_SIDES] = {"Base: ", "Other: "};
+	enum diff_side wide = d->options.width, thin = wide == DIFF_BASE ? DIFF_OTHER : DIFF_BASE;
+
+	buf_append_str(into, names[wide]);
+	put_side(d->side[wide], columns, into);
+	buf_append_str(into, " (widths) · ");
+	buf_append_str(into, names[thin]);
+	put_side(d->side[thin], columns, into);
+}
+
+/* What has no width here, as it is on the other side alone: the heaviest. */
+static void put_vanished(const struct view *view, struct buf *into)
+{
+	const struct diff *d = view->diff;
+	enum diff_side wide = d->options.width, thin = wide == DIFF_BASE ? DIFF_OTHER : DIFF_BASE;
+	unsigned shown = 0;
+
+	for (uint32_t i = 0; i < d->function_count && shown < VANISHED_MAX; i++) {
+		const struct diff_function *f = &d->functions[i];
+
+		if (f->side[wide].samples || !f->total.significant)
+			continue;
+		buf_append_str(into,
+			shown++                      ? ", "
+				: wide == DIFF_OTHER ? " Gone: "
+						     : " New, and not drawn: ");
+		svg_label(view->names[f->name].text, true, VANISHED_CELLS, into);
+		buf_append_char(into, ' ');
+		svg_share(into, f->side[thin].total, d->side[thin]->total);
+	}
+	if (shown)
+		buf_append_char(into, '.');
 }
 
 /* "cpu-clock at 99 Hz · 30.0 s from 2024-05-01 12:00:00 UTC · running" */
@@ -117,6 +176,8 @@ static void put_omissions(const struct view *view, const struct svg_plan *plan, 
 		svg_share(into, view->folded_weight, view->total);
 		buf_append_str(into, ").");
 	}
+	if (view->diff)
+		put_vanished(view, into);
 	if (view->log_short)
 		buf_append_str(into, " The sample log does not reach back to the time asked for.");
 }
@@ -254,6 +315,16 @@ static void put_hues(const struct svg_plan *plan, struct legend *l)
 	}
 }
 
+/* Of a comparison, whatever the colouring: boxes have no others. */
+static void put_steps(struct legend *l)
+{
+	put_swatch(l, "d0", "shrunk by 10 % of all");
+	put_swatch(l, "d2", "by 1 %");
+	put_swatch(l, "d4", "no significant change");
+	put_swatch(l, "d6", "grown by 1 %");
+	put_swatch(l, "d8", "by 10 % and more");
+}
+
 /* Heaviest first. */
 static void put_modules(const struct view *view, const struct svg_plan *plan, struct legend *l)
 {
@@ -294,7 +365,9 @@ static unsigned put_legends(
 
 		if (into)
 			buf_append_str(into, heads[i]);
-		if (i == 0)
+		if (view->diff)
+			put_steps(&l);
+		else if (i == 0)
 			put_hues(plan, &l);
 		else if (i == 1)
 			put_modules(view, plan, &l);
@@ -317,7 +390,10 @@ static unsigned put_below_title(
 	AUTO(buf_done) struct buf text = BUF_INIT;
 	unsigned y = FIRST_LINE;
 
-	put_subtitle(view, columns_of(plan), &text);
+	if (view->diff)
+		put_sides(view->diff, columns_of(plan), &text);
+	else
+		put_subtitle(view, columns_of(plan), &text);
 	y += LINE * put_paragraph(&text, plan, "subtitle", y, into);
 	buf_clear(&text);
 	render_ledger_line(view->profile, &text);

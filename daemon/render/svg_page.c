@@ -171,8 +171,9 @@ void svg_page_begin(const struct view *view, const struct svg_plan *plan, struct
 	buf_append_str(into, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
 	buf_printf(into,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
-		"viewBox=\"0 0 %u %u\" class=\"flame %s\" role=\"img\">\n<title>",
-		width, height, width, height, schemes[plan->options.color]);
+		"viewBox=\"0 0 %u %u\" class=\"flame %s%s\" role=\"img\">\n<title>",
+		width, height, width, height, schemes[plan->options.color],
+		view->diff ? " compared" : "");
 	put_text(into, svg_target(view));
 	buf_append_str(into, " · flame graph</title>\n");
 	put_ledger(view, plan, into);

@@ -130,8 +130,7 @@ static int text_start(const struct view *v, const struct svg_options *svg, void 
 	return 0;
 }
 
-/* At most max bytes of it, by whole characters. */
-static size_t put_plain(struct buf *into, const char *text, size_t max)
+size_t text_plain(struct buf *into, const char *text, size_t max)
 {
 	size_t before = into->len;
 
@@ -157,7 +156,7 @@ static void put_share(struct buf *into, const struct text *t, uint64_t part)
 static void put_line(struct buf *into, const char *key, const char *text)
 {
 	buf_printf(into, "%-9s", key);
-	put_plain(into, text, 400);
+	text_plain(into, text, 400);
 	buf_append_char(into, '\n');
 }
 
@@ -182,7 +181,7 @@ static void put_total(const struct text *t, struct buf *into)
 	const struct profile_event *e = &p->events[v->query.event];
 
 	buf_append_str(into, "Event    ");
-	put_plain(into, profile_text(p, e->name), 100);
+	text_plain(into, profile_text(p, e->name), 100);
 	buf_append_str(into, ", ");
 	text_number(into, v->samples);
 	buf_append_str(into, v->samples == 1 ? " sample, " : " samples, ");
@@ -203,7 +202,7 @@ static void put_head(const struct text *t, struct buf *into)
 	buf_printf(into, "%-9s%llu", "Session", (unsigned long long)p->meta.session_id);
 	if (p->meta.name) {
 		buf_append_str(into, ", ");
-		put_plain(into, profile_text(p, p->meta.name), 200);
+		text_plain(into, profile_text(p, p->meta.name), 200);
 	}
 	buf_append_char(into, '\n');
 	put_line(into, "Target", profile_text(p, p->meta.target));
@@ -223,17 +222,17 @@ static void put_head(const struct text *t, struct buf *into)
 
 static void put_padded(struct buf *into, const char *text, size_t width)
 {
-	size_t n = put_plain(into, text, width);
+	size_t n = text_plain(into, text, width);
 
 	buf_printf(into, "%*s", (int)(n < width ? width - n : 0) + 2, "");
 }
 
 static void put_function(struct buf *into, const struct view_name *n)
 {
-	put_plain(into, n->text, NAME_BYTES);
+	text_plain(into, n->text, NAME_BYTES);
 	if (n->file[0]) {
 		buf_append_str(into, " at ");
-		put_plain(into, n->file, NAME_BYTES);
+		text_plain(into, n->file, NAME_BYTES);
 		buf_printf(into, ":%u", n->line);
 	}
 	buf_append_char(into, '\n');

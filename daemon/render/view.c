@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "daemon/render/arrange.h"
+#include "daemon/render/diff.h"
 #include "daemon/render/labels.h"
 
 /* How the tree of names comes about: weights are summed by node of the profile (by_thread: one
@@ -548,6 +549,7 @@ void view_free(struct view *v)
 {
 	if (!v)
 		return;
+	diff_free(v->diff);
 	profile_unref((struct profile *)v->profile);
 	arena_free(v->arena);
 	free(v->names);

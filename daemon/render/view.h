@@ -35,6 +35,8 @@ bool view_query_covers(
 bool view_query_wants_process(
 	const struct view_query *q, const struct profile *p, uint32_t process);
 
+struct diff;
+
 enum view_kind {
 	VIEW_ROOT,
 	VIEW_PROCESS,
@@ -93,7 +95,8 @@ struct view {
 	uint64_t folded_weight; /* min_share, max_depth and the limits took this much detail away */
 	uint32_t folded_nodes;
 	uint64_t covers_from_ns, covers_to_ns; /* monotonic, what is in it */
-	bool log_short; /* a log question that reaches back further than the log does */
+	bool log_short;    /* a log question that reaches back further than the log does */
+	struct diff *diff; /* of one that compares two others (see diff.h), else NULL; owned */
 };
 
 /* p passes profile_check(). -ENOMEM; -EINVAL: no such event; -ENODATA: the query needs the log and
