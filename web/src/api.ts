@@ -231,6 +231,25 @@ export const getProfile = (id: number, params: Params, signal?: AbortSignal) =>
 export const getHeatMap = (id: number, params: Params) => ask<HeatMap>('GET', `/v1/sessions/${id}/heatmap${query(params)}`);
 export const getTimeline = (id: number, params: Params) => ask<Timeline>('GET', `/v1/sessions/${id}/timeline${query(params)}`);
 
+export interface SourceLine {
+	line: number;
+	self: number;
+	total: number;
+	samples: number;
+	text?: string;
+}
+
+export interface Source {
+	function: string;
+	file: string; // "": not known
+	other_files: number;
+	total: number; // of all that was asked about
+	lines: SourceLine[];
+	why_no_text: string | null;
+}
+
+export const getSource = (id: number, params: Params) => ask<Source>('GET', `/v1/sessions/${id}/source${query(params)}`);
+
 export const profileAddress = (id: number, format: string, params: Params = {}) =>
 	`/v1/sessions/${id}/profile${query({ format, ...params })}`;
 

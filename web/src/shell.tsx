@@ -28,7 +28,7 @@ function Tabs() {
 	return (
 		<nav class="tabs" aria-label="Views" ref={nav}>
 			{views
-				.filter((one) => !one.ofSession || session)
+				.filter((one) => (one.letter || one.name === view) && (!one.ofSession || session))
 				.map((one) => (
 					<a
 						key={one.name}

@@ -100,7 +100,7 @@ export function Help() {
 					['/', 'search'],
 					['?', 'this help'],
 					...views
-						.filter((one) => !one.ofSession || session)
+						.filter((one) => one.letter && (!one.ofSession || session))
 						.map((one): [string, string] => [`g ${one.letter}`, one.title]),
 				]}
 			/>

@@ -1,12 +1,14 @@
 // The profile of a session: what is asked of the daemon; the rest is the workbench's.
 import { useMemo, useState } from 'preact/hooks';
 import type { Session } from '../api';
-import { setQuery } from '../route';
+import { address, setQuery } from '../route';
 import { Downloads } from '../ui/downloads';
 import { percent } from '../ui/format';
+import type { Action } from '../workbench/menu';
 import type { Params } from '../workbench/params';
 import { Workbench } from '../workbench/workbench';
 import { questionOf, useProfile, useThreads, type Loaded } from './profile_data';
+import { partOf } from './source';
 import type { SessionViewProps } from './table';
 
 const RANGES: [value: string, text: string][] = [['', 'all'], ['10', 'last 10 s'], ['60', 'last 60 s'], ['600', 'last 10 min']];
@@ -58,6 +60,13 @@ function Notes({ loaded }: { loaded: Loaded }) {
 	return <ul class="warnings">{notes.map((note) => <li key={note}>{note}</li>)}</ul>;
 }
 
+// Code of a file can have a source; the kernel's and a JIT's is not there.
+function sourceOf(id: number, query: URLSearchParams, text: string, module: string): Action[] {
+	if (!module || module.startsWith('['))
+		return [];
+	return [{ text: 'Show its source lines', href: address('source', id, { ...partOf(query), function: text, module }) }];
+}
+
 export function ProfileView({ session, query }: SessionViewProps) {
 	const { loaded, problem } = useProfile(session, query);
 	const [wantsThreads, setWantsThreads] = useState(false);
@@ -78,7 +87,7 @@ export function ProfileView({ session, query }: SessionViewProps) {
 					<Notes loaded={loaded} />
 					<Workbench columns={loaded.columns} unit={loaded.unit} params={params} byThread={threads.byThread}
 						threadsProblem={threads.problem} needThreads={() => setWantsThreads(true)}
-						aside={<Downloads id={session.id} params={questionOf(query)} />}>
+						actions={(text, module) => sourceOf(session.id, query, text, module)} aside={<Downloads id={session.id} params={questionOf(query)} />}>
 						<Asked session={session} query={query} loaded={loaded} />
 					</Workbench>
 				</>

@@ -5,6 +5,7 @@ import type { Session } from '../api';
 import { LedgerView } from './ledger';
 import { ProfileView } from './profile';
 import { SessionsView } from './sessions';
+import { SourceView } from './source';
 import { StatusView } from './status';
 import { TargetsView } from './targets';
 import { TimeView } from './time';
@@ -21,7 +22,7 @@ export interface SessionViewProps extends ViewProps {
 export type View = {
 	name: string;
 	title: string;
-	letter: string; // "g" and this letter go there
+	letter?: string; // "g" and this letter go there; none: it is not among the tabs, as it needs something chosen
 	search?: string; // what the search in the head looks for here; it writes "q" into the query
 	keys?: [keys: string, what: string][]; // its own, for the help; several keys with blanks between
 } & (
@@ -43,6 +44,7 @@ export const views: View[] = [
 	{ name: 'sessions', title: 'Sessions', letter: 's', search: 'Search sessions', component: SessionsView },
 	{ name: 'profile', title: 'Profile', letter: 'p', keys: PROFILE_KEYS, component: ProfileView, ofSession: true },
 	{ name: 'time', title: 'Time', letter: 'i', component: TimeView, ofSession: true },
+	{ name: 'source', title: 'Source', component: SourceView, ofSession: true },
 	{ name: 'ledger', title: 'Ledger', letter: 'l', component: LedgerView, ofSession: true },
 	{ name: 'status', title: 'Status', letter: 'u', component: StatusView },
 ];
