@@ -180,8 +180,9 @@ static bool find_slowly(
 	if (!table && t->want)
 		t->want(t->arg, m);
 	e->code = table ? cfi_table_find(table, vaddr) : cfi_code_at(m, vaddr);
-	/* What a table has no answer to either is to be asked of it once it is there. */
-	if (addr < ADDR_MAX && (table || e->code != CFI_ASK)) {
+	/* What has no answer yet is to be asked of the table once it is there, if one is to come.
+	 */
+	if (addr < ADDR_MAX && (table || !t->want || e->code != CFI_ASK)) {
 		*ret_entry = &set_of(t, key)->ways[t->turn++ % WAYS];
 		**ret_entry = (struct entry){.key = key, .code = e->code};
 	}
