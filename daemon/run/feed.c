@@ -145,22 +145,43 @@ static bool is_shallow(const struct unwind_chain *c, uint32_t stack_bytes)
 		c->sps[c->count - 1] - c->sps[0] < stack_bytes / 2;
 }
 
-/* Whether the short copy and the chain of a lean session would have done, and if so, what is to be
- * known for that of how its stacks begin. */
-static void look_for_lean(struct session *s, const struct session_process *p,
-	const struct sample *sample, const struct unwind_chain *c)
+/* What others of the process may stand in for begins in one file, such as the C library: nobody but
+ * that calls there, where a function of the program might be called from anywhere. */
+static bool is_start(struct session_process *p, const struct unwind_chain *c, unsigned base)
 {
+	const struct range *at, *caller;
+
+	if (base == 0)
+		return true;
+	at = space_find(p->space, c->addrs[c->count - base - 1]);
+	caller = space_find(p->space, c->addrs[c->count - base]);
+	return at && caller && at->module && at->module == caller->module;
+}
+
+/* Whether the short copy and the chain of a lean session would have done, and what is to be known
+ * for that of how the stacks of the process begin. */
+static void look_for_lean(struct session *s, struct session_process *p, const struct sample *sample,
+	const struct unwind_chain *c)
+{
+	struct lean_look *look = &s->lean_look;
 	enum links_cover cover;
 	unsigned base;
 
 	if (s->recorded || c->end == UNWIND_NO_USER)
 		return;
 	cover = links_would_cover(sample, c, LEAN_BYTES, &base);
-	s->lean_look.samples++;
-	s->lean_look.left += cover == LINKS_NOT;
-	s->lean_look.chains += cover == LINKS_CHAIN;
+	if (cover != LINKS_NOT && !is_start(p, c, base))
+		cover = LINKS_NOT;
+	look->samples++;
+	look->left += cover == LINKS_NOT;
+	look->chains += cover == LINKS_CHAIN;
+	if (!lean_may_begin(look))
+		return;
 	if (cover != LINKS_NOT)
 		tails_learn_base(s->tails, thread_id(p, p->pid), sample->t_ns, c, base);
+	else if (base > TAILS_BASE)
+		tails_doubt_base(
+			s->tails, thread_id(p, p->pid), sample->t_ns, c, c->count - base - 1);
 }
 
 static bool is_lean(const struct sample *sample)

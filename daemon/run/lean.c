@@ -14,6 +14,11 @@
 #define PATIENCE_NS  (10 * SECOND)
 #define PATIENCE_MAX (640 * SECOND)
 
+bool lean_may_begin(const struct lean_look *look)
+{
+	return look->chains * 100 >= look->samples * CHAINS_PERCENT;
+}
+
 static void turn(struct lean *l, bool on, bool checks, uint64_t now_ns)
 {
 	l->on = on;
@@ -38,8 +43,7 @@ static enum lean_turn decide_while_off(
 {
 	bool checks = l->checks;
 
-	if (shown->left * 200 <= shown->samples &&
-		shown->chains * 100 >= shown->samples * CHAINS_PERCENT) {
+	if (shown->left * 200 <= shown->samples && lean_may_begin(shown)) {
 		turn(l, true, false, now_ns);
 		return checks ? LEAN_GOES_ON : LEAN_BEGINS;
 	}

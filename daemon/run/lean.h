@@ -26,6 +26,9 @@ struct lean_look {
 	uint64_t chains;  /* whose stacks need the chain */
 };
 
+/* Whether so many stacks need the chain that it may come to that; worth some further effort. */
+bool lean_may_begin(const struct lean_look *look);
+
 /* CHECKS and GOES_ON are the two ends of a look at long copies that confirms what there was. */
 enum lean_turn { LEAN_STAYS, LEAN_BEGINS, LEAN_CHECKS, LEAN_GOES_ON, LEAN_ENDS };
 

@@ -104,7 +104,7 @@ enum step step_without_cfi(struct walk *w)
 	enum step step;
 
 	if (is_placed(w)) {
-		w->placed = true;
+		w->placed = w->outermost = true;
 		w->end = UNWIND_ROOT;
 		return STEP_END;
 	}

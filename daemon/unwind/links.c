@@ -67,17 +67,20 @@ enum links_cover links_would_cover(const struct sample *sample, const struct unw
 {
 	unsigned first, i;
 
+	*ret_base = 0;
 	if (chain->end != UNWIND_ROOT || chain->count == 0 || !sample->stack)
 		return LINKS_NOT;
-	if (copy_bytes > sample->stack_bytes)
-		copy_bytes = sample->stack_bytes;
+	if (sample->stack_bytes <= copy_bytes)
+		return LINKS_COPY;
+	if (!chain->outermost)
+		return LINKS_NOT; /* what says so may be beyond the copy */
 	first = i = first_beyond(chain, copy_bytes);
 	if (i < chain->count && chain->how[i] == UNWIND_BY_CFI_BP &&
 		comes_by(sample, copy_bytes, chain->sps[i] - 16))
 		while (i < chain->count && chain->how[i] == UNWIND_BY_CFI_BP)
 			i++;
 	*ret_base = chain->count - i;
-	if (*ret_base > LINKS_BASE)
+	if (*ret_base > TAILS_BASE)
 		return LINKS_NOT;
 	return i > first ? LINKS_CHAIN : LINKS_COPY;
 }

@@ -8,14 +8,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "daemon/unwind/tails.h"
 #include "daemon/unwind/walk.h"
 
 /* Which of w->links is the return address at bp + 8, a place beyond the copy. 0: it cannot be told,
  * or the kernel never came there. */
 uint32_t links_at(const struct walk *w, uint64_t bp);
-
-/* The most frames at the root end that others of the process may stand in for. */
-#define LINKS_BASE 2u
 
 /* How a whole stack would have been found out of a short copy and the kernel's chain. */
 enum links_cover {
@@ -24,7 +22,8 @@ enum links_cover {
 	LINKS_CHAIN,
 };
 /* chain: what a "table" made of the sample, whose copy has more than copy_bytes. *ret_base: how
- * many of its frames would have been missing at the root end, at most LINKS_BASE. */
+ * many of its frames would have been missing at the root end: no more than TAILS_BASE, or it is
+ * LINKS_NOT. */
 enum links_cover links_would_cover(const struct sample *sample, const struct unwind_chain *chain,
 	uint32_t copy_bytes, unsigned *ret_base);
 

@@ -382,6 +382,13 @@ static inline bool is_link(uint32_t code)
 	return cfi_code_kind(code) == CFI_BY_BP && cfi_code_a(code) == 2 && cfi_code_b(code) == 2;
 }
 
+static enum step end_outermost(struct walk *w)
+{
+	w->outermost = true;
+	w->end = UNWIND_ROOT;
+	return STEP_END;
+}
+
 static inline enum step step_by_code(struct table_walker *t, struct stepper *st, struct walk *w,
 	uint32_t code, enum unwind_how *ret_how)
 {
@@ -409,12 +416,8 @@ static inline enum step step_by_code(struct table_walker *t, struct stepper *st,
 		return step_to(w, cfa, 0, code);
 	case CFI_SIGNAL: return step_by_signal(w);
 	case CFI_PLACED: w->placed = true; /* fall through */
-	case CFI_ROOT: w->end = UNWIND_ROOT; return STEP_END;
-	case CFI_SWITCHED:
-		if (w->exact)
-			return step_without_rules(w, ret_how);
-		w->end = UNWIND_ROOT;
-		return STEP_END;
+	case CFI_ROOT: return end_outermost(w);
+	case CFI_SWITCHED: return w->exact ? step_without_rules(w, ret_how) : end_outermost(w);
 	case CFI_NONE: return step_without_rules(w, ret_how);
 	default: return step_by_stepper(t, st, w, ret_how);
 	}
@@ -459,11 +462,10 @@ static void end_links(struct walk *w, uint32_t code)
 	enum cfi_kind kind = cfi_code_kind(code);
 
 	w->placed = kind == CFI_PLACED || (kind == CFI_NONE && is_placed(w));
+	w->end = UNWIND_STACK_CUT;
 	if (w->placed || kind == CFI_ROOT || kind == CFI_SWITCHED ||
 		is_entry(w->space, walk_lookup_pc(w)))
-		w->end = UNWIND_ROOT;
-	else
-		w->end = UNWIND_STACK_CUT;
+		end_outermost(w);
 }
 
 /* The copy has ended at a frame whose rule reads the two words that its frame pointer points at,

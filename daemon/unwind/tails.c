@@ -136,7 +136,7 @@ void tails_learn_base(struct tails *t, uint64_t process, uint64_t t_ns,
 {
 	uint32_t caller = AT_ROOT;
 
-	if (base == 0 || base + 1 >= chain->count)
+	if (base == 0 || base > TAILS_BASE || base + 1 >= chain->count)
 		return;
 	make_room(t, base + 1);
 	for (unsigned i = chain->count; i-- > chain->count - base - 1;) {
@@ -145,6 +145,18 @@ void tails_learn_base(struct tails *t, uint64_t process, uint64_t t_ns,
 		see(&t->places[at], caller, t_ns);
 		caller = at;
 	}
+}
+
+void tails_doubt_base(struct tails *t, uint64_t process, uint64_t t_ns,
+	const struct unwind_chain *chain, unsigned at)
+{
+	uint32_t slot = *slot_of(t, process, 0, chain->addrs[at]);
+	struct place *p = &t->places[slot - 1];
+
+	if (!slot || (p->caller < t->count && t->places[p->caller].pc == chain->addrs[at + 1]))
+		return;
+	p->doubted_ns = t_ns;
+	p->times = 0;
 }
 
 static bool is_certain(const struct place *p, uint64_t t_ns)

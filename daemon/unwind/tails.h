@@ -31,8 +31,12 @@ bool tails_complete(struct tails *t, uint64_t thread, uint64_t t_ns, unsigned ma
 	struct unwind_chain *chain);
 /* The same for a process's starts: the last base + 1 frames of a stack that is whole. process: like
  * thread. */
+#define TAILS_BASE 2u /* at most */
 void tails_learn_base(struct tails *t, uint64_t process, uint64_t t_ns,
 	const struct unwind_chain *chain, unsigned base);
+/* What may have been learnt as a start has another caller in this one: the frame at that index. */
+void tails_doubt_base(struct tails *t, uint64_t process, uint64_t t_ns,
+	const struct unwind_chain *chain, unsigned at);
 bool tails_complete_base(struct tails *t, uint64_t process, uint64_t t_ns, unsigned max_frames,
 	struct unwind_chain *chain);
 size_t tails_bytes(const struct tails *t);

@@ -255,8 +255,10 @@ static void end_at_entry(struct space *s, struct unwind_chain *chain)
 	case UNWIND_MAX_FRAMES:
 	case UNWIND_NO_USER: return;
 	default:
-		if (chain->count > 0 && is_entry(s, chain->addrs[chain->count - 1]))
+		if (chain->count > 0 && is_entry(s, chain->addrs[chain->count - 1])) {
 			chain->end = UNWIND_ROOT;
+			chain->outermost = true;
+		}
 	}
 }
 
@@ -267,6 +269,7 @@ void unwinder_run(struct unwinder *u, struct space *s, const struct sample *samp
 
 	max_frames = walk_frames_cap(max_frames);
 	chain->count = 0;
+	chain->outermost = false;
 	if (!walk_begin(&w, s, sample)) {
 		walk_leaf_alone(sample, chain);
 		return;

@@ -53,6 +53,7 @@ struct unwind_chain {
 	uint8_t how[UNWIND_FRAMES_MAX];
 	unsigned count;
 	enum unwind_end end;
+	bool outermost; /* UNWIND_ROOT: as the code of the last frame says, and no return address */
 };
 
 struct unwinder;

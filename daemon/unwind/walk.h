@@ -35,6 +35,7 @@ struct walk {
 	bool exact;       /* pc is the next instruction to run, not a return address */
 	bool past_signal; /* a signal frame was crossed: the stack may be another one, not copied */
 	bool from_signal; /* the last step led out of a signal frame */
+	bool outermost;   /* the code at pc has no caller, whatever the stack says */
 	bool placed;      /* the pc is the first of a function that nobody calls from where it is:
 			     whoever made the stack put it there, so this is the outermost frame */
 	uint64_t last_word; /* what the last read of the stack gave */
@@ -127,6 +128,7 @@ static inline void walk_over(const struct walk *w, struct unwind_chain *chain)
 	if (w->placed)
 		chain->addrs[chain->count - 1] = walk_pc(w);
 	chain->end = w->end;
+	chain->outermost = w->outermost;
 }
 
 /* A back end that goes by compiled rules, and asks a stepper about the rest. */

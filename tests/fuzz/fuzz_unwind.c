@@ -229,12 +229,17 @@ static void walk_all(struct unwinder *u, struct space *space, struct sample *sam
 {
 	static struct unwind_chain chain;
 	uint32_t whole = sample->stack_bytes;
+	struct unwinder_stats before, after;
 	struct tails *tails;
 
 	if (tails_new(300, &tails) < 0)
 		abort();
+	unwinder_get_stats(u, &before);
 	walk(u, space, sample, &chain);
-	walk_linked(u, space, sample, &chain);
+	unwinder_get_stats(u, &after);
+	/* libunwind knows nothing of these rules. */
+	if (after.asked_stacks == before.asked_stacks)
+		walk_linked(u, space, sample, &chain);
 	tails_learn(tails, THREAD, SECOND, &chain);
 	for (unsigned i = 2; i < 5; i++) {
 		sample->stack_bytes = whole * i / 6;

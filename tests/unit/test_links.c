@@ -427,7 +427,7 @@ static void what_would_do_is_known_beforehand(void **state)
 		cover = links_would_cover(&stack.sample, &whole, bytes, &base);
 		seen[cover]++;
 		if (cover == LINKS_NOT)
-			assert_true(whole.count - lean.count > LINKS_BASE);
+			assert_true(whole.count - lean.count > TAILS_BASE);
 		else
 			assert_int_equal(whole.count - lean.count, base);
 		if (cover != LINKS_NOT)

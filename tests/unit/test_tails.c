@@ -241,6 +241,21 @@ static void two_ways_to_begin_are_none(void **state)
 	assert_true(complete_base(THREAD, 200003 * MS, "zyxb"));
 }
 
+static void a_start_that_is_called_elsewhere_is_none(void **state)
+{
+	learn_base(MS, "edcbam", 2, 4);
+	make_chain("edcbxyzbam", UNWIND_ROOT, 0);
+	tails_doubt_base(tails, THREAD, 2 * MS, &chain, 7); /* as it is known */
+	tails_doubt_base(tails, THREAD, 2 * MS, &chain, 4); /* nothing is known of it */
+	assert_true(complete_base(THREAD, 3 * MS, "zyxb"));
+	make_chain("edcbxyzbam", UNWIND_ROOT, 0);
+	tails_doubt_base(tails, THREAD, 4 * MS, &chain, 3);
+	assert_false(complete_base(THREAD, 5 * MS, "zyxb"));
+	assert_false(complete_base(THREAD, 5 * MS, "edcx"));
+	learn_base(6 * MS, "edcbam", 3, 9); /* too many */
+	assert_false(complete_base(THREAD, 7 * MS, "zyxc"));
+}
+
 static void frames_without_a_place_are_not_learnt(void **state)
 {
 	make_chain("edcbam", UNWIND_ROOT, 0);
@@ -269,6 +284,7 @@ int main(void)
 		TEST(how_stacks_begin_is_the_process_s),
 		TEST(a_start_must_be_seen_again_and_again),
 		TEST(two_ways_to_begin_are_none),
+		TEST(a_start_that_is_called_elsewhere_is_none),
 		TEST(frames_without_a_place_are_not_learnt),
 	};
 
