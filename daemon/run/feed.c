@@ -170,6 +170,8 @@ static void look_for_lean(struct session *s, struct session_process *p, const st
 	if (s->recorded || c->end == UNWIND_NO_USER)
 		return;
 	cover = links_would_cover(sample, c, LEAN_BYTES, &base);
+	if (cover == LINKS_UNSEEN)
+		return; /* deep samples tell */
 	if (cover != LINKS_NOT && !is_start(p, c, base))
 		cover = LINKS_NOT;
 	look->samples++;
@@ -179,7 +181,7 @@ static void look_for_lean(struct session *s, struct session_process *p, const st
 		return;
 	if (cover != LINKS_NOT)
 		tails_learn_base(s->tails, thread_id(p, p->pid), sample->t_ns, c, base);
-	else if (base > TAILS_BASE)
+	else if (c->end == UNWIND_ROOT && base > TAILS_BASE)
 		tails_doubt_base(
 			s->tails, thread_id(p, p->pid), sample->t_ns, c, c->count - base - 1);
 }
@@ -376,6 +378,7 @@ static void use_deep(struct session_env *env, struct session *s, struct session_
 	const struct sample *sample)
 {
 	unwinder_run(s->unwinder, p->space, sample, UNWIND_FRAMES_MAX, &env->chain);
+	look_for_lean(s, p, sample, &env->chain);
 	learn_tail(s, thread_id(p, sample->tid), sample->t_ns, &env->chain);
 }
 

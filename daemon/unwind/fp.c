@@ -5,9 +5,6 @@
 #include "daemon/unwind/cfi.h"
 #include "daemon/unwind/code.h"
 
-/* kernel.perf_event_max_stack as it is set by default; both sides of a chain count. */
-#define KERNEL_FRAMES_MAX 127
-
 /* Makes the caller's registers the present ones, if they look like a caller's. */
 static enum step go_to(struct walk *w, uint64_t pc, uint64_t sp, uint64_t bp, bool bp_known)
 {
@@ -158,7 +155,7 @@ void unwind_from_fp(struct space *s, const struct sample *sample, unsigned max_f
 		chain_push(chain, sample->user_chain[i] - (i > 0), 0,
 			i ? UNWIND_BY_FP : UNWIND_BY_REGISTERS);
 	last = chain->addrs[chain->count - 1];
-	if (count > max_frames || count + sample->kernel_count == KERNEL_FRAMES_MAX)
+	if (count > max_frames || count + sample->kernel_count == LINKS_MAX)
 		chain->end = UNWIND_MAX_FRAMES;
 	else if (!space_find(s, last))
 		chain->end = UNWIND_NO_MODULE;

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "daemon/unwind/walk.h"
+
 /* A word of the first bytes above sp. */
 static bool read_word(
 	const uint8_t *stack, uint64_t sp, uint64_t bytes, uint64_t addr, uint64_t *ret)
@@ -62,25 +64,39 @@ static bool comes_by(const struct sample *sample, uint64_t bytes, uint64_t bp)
 	return at == bp;
 }
 
-enum links_cover links_would_cover(const struct sample *sample, const struct unwind_chain *chain,
-	uint32_t copy_bytes, unsigned *ret_base)
+/* How far the chain would have led from the first frame that the copy does not lead to. */
+static unsigned led_to(const struct sample *sample, const struct unwind_chain *chain,
+	uint64_t copy_bytes, unsigned first)
 {
-	unsigned first, i;
+	unsigned i = first;
 
-	*ret_base = 0;
-	if (chain->end != UNWIND_ROOT || chain->count == 0 || !sample->stack)
-		return LINKS_NOT;
-	if (sample->stack_bytes <= copy_bytes)
-		return LINKS_COPY;
-	if (!chain->outermost)
-		return LINKS_NOT; /* what says so may be beyond the copy */
-	first = i = first_beyond(chain, copy_bytes);
 	if (i < chain->count && chain->how[i] == UNWIND_BY_CFI_BP &&
 		comes_by(sample, copy_bytes, chain->sps[i] - 16))
 		while (i < chain->count && chain->how[i] == UNWIND_BY_CFI_BP)
 			i++;
-	*ret_base = chain->count - i;
-	if (*ret_base > TAILS_BASE)
+	return i;
+}
+
+enum links_cover links_would_cover(const struct sample *sample, const struct unwind_chain *chain,
+	uint32_t copy_bytes, unsigned *ret_base)
+{
+	unsigned first, end;
+
+	*ret_base = 0;
+	if ((chain->end != UNWIND_ROOT && chain->end != UNWIND_STACK_CUT) || chain->count == 0 ||
+		!sample->stack)
 		return LINKS_NOT;
-	return i > first ? LINKS_CHAIN : LINKS_COPY;
+	if (sample->stack_bytes <= copy_bytes)
+		return chain->end == UNWIND_ROOT ? LINKS_COPY : LINKS_UNSEEN;
+	first = first_beyond(chain, copy_bytes);
+	end = led_to(sample, chain, copy_bytes, first);
+	*ret_base = chain->count - end;
+	if (chain->end == UNWIND_STACK_CUT)
+		return end == chain->count ? LINKS_UNSEEN : LINKS_NOT;
+	/* What says that there is no more may be beyond the copy. */
+	if (!chain->outermost || *ret_base > TAILS_BASE)
+		return LINKS_NOT;
+	if (end > first && end + sample->kernel_count > LINKS_MAX)
+		return LINKS_NOT;
+	return end > first ? LINKS_CHAIN : LINKS_COPY;
 }

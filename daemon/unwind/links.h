@@ -9,16 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "daemon/unwind/tails.h"
-#include "daemon/unwind/walk.h"
+#include "daemon/unwind/unwind.h"
 
-/* Which of w->links is the return address at bp + 8, a place beyond the copy. 0: it cannot be told,
- * or the kernel never came there. */
-uint32_t links_at(const struct walk *w, uint64_t bp);
-
-/* How a whole stack would have been found out of a short copy and the kernel's chain. */
+/* How a stack would have been found out of a short copy and the kernel's chain. */
 enum links_cover {
-	LINKS_NOT,  /* not at all, or not with certainty */
-	LINKS_COPY, /* the copy would have done */
+	LINKS_NOT,    /* not as a whole, or not with certainty */
+	LINKS_UNSEEN, /* as far as it is known itself */
+	LINKS_COPY,   /* the copy would have done */
 	LINKS_CHAIN,
 };
 /* chain: what a "table" made of the sample, whose copy has more than copy_bytes. *ret_base: how

@@ -14,7 +14,6 @@
 #include "daemon/cfi/table.h"
 #include "daemon/unwind/cfi.h"
 #include "daemon/unwind/code.h"
-#include "daemon/unwind/links.h"
 
 #define WAYS     4u
 #define SETS     8192u /* 512 KiB of cache */

@@ -8,6 +8,8 @@
 #include "daemon/unwind/unwind.h"
 
 #define WALK_POPPED_MAX 6 /* registers that a callee saves */
+/* kernel.perf_event_max_stack as it is set by default; both sides of a chain count. */
+#define LINKS_MAX 127
 
 /* What a step came to. */
 enum step {
@@ -87,6 +89,10 @@ bool is_placed(struct walk *w);
 /* Where a program starts: _start and the little around it. Nothing called it, and not every _start
  * says so in its rules (those of ld.so and of musl do not). */
 bool is_entry(struct space *s, uint64_t addr);
+
+/* Which of w->links is the return address at bp + 8, a place beyond the copy. 0: it cannot be told,
+ * or the kernel never came there. See links.h. */
+uint32_t links_at(const struct walk *w, uint64_t bp);
 
 /* A back end that takes single steps by CFI. */
 struct stepper;

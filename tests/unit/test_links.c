@@ -13,6 +13,7 @@
 #include "daemon/symbol/space.h"
 #include "daemon/unwind/links.h"
 #include "daemon/unwind/unwind.h"
+#include "daemon/unwind/walk.h"
 #include "tests/unit/fake_broker.h"
 
 #define CODE       UINT64_C(0x7ff000000000)
@@ -401,10 +402,48 @@ static void no_more_frames_than_asked_for(void **state)
 	assert_int_equal(lean.count, 5);
 }
 
+static void what_is_cut_tells_what_it_has(void **state)
+{
+	struct fixture *f = *state;
+	unsigned base;
+
+	begin();
+	call(ROOT, 0);
+	for (int i = 0; i < 9; i++)
+		call(i == 4 ? CLOBBERS : FRAMED, 20);
+	interrupt(FRAMED, 20);
+	stack.sample.stack_bytes = 600; /* not as far as that one */
+	unwinder_run(f->unwinder, f->space, &stack.sample, UNWIND_FRAMES_MAX, &whole);
+	assert_int_equal(whole.end, UNWIND_STACK_CUT);
+	assert_int_equal(links_would_cover(&stack.sample, &whole, 200, &base), LINKS_UNSEEN);
+	stack.sample.stack_bytes = 1100;
+	unwinder_run(f->unwinder, f->space, &stack.sample, UNWIND_FRAMES_MAX, &whole);
+	assert_int_equal(whole.end, UNWIND_STACK_CUT);
+	assert_int_equal(links_would_cover(&stack.sample, &whole, 200, &base), LINKS_NOT);
+}
+
+static void the_kernel_s_chain_has_an_end(void **state)
+{
+	struct fixture *f = *state;
+	unsigned base;
+
+	begin();
+	call(ROOT, 0);
+	for (int i = 0; i < 125; i++)
+		call(FRAMED, 0);
+	interrupt(FRAMED, 0);
+	walk(f, 64);
+	lean_is_whole();
+	assert_int_equal(whole.count, LINKS_MAX);
+	assert_int_equal(links_would_cover(&stack.sample, &whole, 64, &base), LINKS_CHAIN);
+	stack.sample.kernel_count = 1;
+	assert_int_equal(links_would_cover(&stack.sample, &whole, 64, &base), LINKS_NOT);
+}
+
 /* What whole copies say of short ones is what short ones then show. */
 static void what_would_do_is_known_beforehand(void **state)
 {
-	unsigned base, seen[3] = {0};
+	unsigned base, seen[4] = {0};
 
 	srand(1);
 	for (int i = 0; i < 3000; i++) {
@@ -448,6 +487,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(chains_that_cannot_be_right, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_chain_made_in_a_uprobe, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(no_more_frames_than_asked_for, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_kernel_s_chain_has_an_end, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_is_cut_tells_what_it_has, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			what_would_do_is_known_beforehand, set_up, tear_down),
 	};
