@@ -8,7 +8,8 @@
 For each target and round it attaches perf record and then profiled, both with the same rate and the same copied
 stack, or both with frame pointers, and divides the CPU time that each used by the samples that it kept. To a picture
 is: until the SVG is there, for perf until perf script --no-inline has written what a picture would be made of (the
-collapsing and drawing after that is not counted). The part import takes one recording of perf to an SVG by profilectl
+collapsing and drawing after that is not counted). The part chains has no perf beside it: it follows a program with
+frame pointers by copied stacks and by what auto makes of it. The part import takes one recording of perf to an SVG by profilectl
 report, and by perf script, awk and the flame graph script that Debian has in libdevel-nytprof-perl (without it to
 folded stacks alone). The part inline does the same with inline frames and lines, of a program of more than 100 MiB that
 it makes first, and asks for 10,000 of its addresses; perf takes minutes for that, and does it once. The part svg draws
@@ -263,6 +264,79 @@ def bench_target(name, way, args, daemon, folder):
         out = on_fresh_target(command, lambda pid: subprocess.run(
             [os.path.join(args.build, "bench/tails"), str(pid), "8", "8192", "10"], capture_output=True, text=True))
         print("  tails: " + out.stdout.strip())
+
+
+FRAMED_SOURCE = r"""
+#include <map>
+#include <string>
+#include <vector>
+static volatile unsigned long sink;
+__attribute__((noinline)) unsigned long leaf(unsigned long n)
+{
+	unsigned long s = n;
+	for (int i = 0; i < 3000; i++)
+		s = s * 6364136223846793005u + 1442695040888963407u;
+	return s;
+}
+template <int N> __attribute__((noinline)) unsigned long step(unsigned long n, const unsigned char *above)
+{
+	unsigned char local[200 + N % 7 * 40];
+	for (unsigned i = 0; i < sizeof(local); i++)
+		local[i] = (unsigned char)(n >> (i & 31)) ^ above[i & 63];
+	unsigned long s;
+	if constexpr (N == 0)
+		s = leaf(n);
+	else
+		s = step<N - 1>(n * 31 + N, local) + step<(N > 9 ? N / 3 : 0)>(n, local);
+	return s + local[s % sizeof(local)];
+}
+int main()
+{
+	unsigned char top[64] = {};
+	for (unsigned long n = 0;; n++)
+		sink += step<DEPTH>(n, top);
+}
+"""
+
+
+def bench_chains(args, daemon, folder):
+    """Programs with frame pointers, by turns: copies, what auto makes of it, and the kernel's chains as they are."""
+    source, target = os.path.join(folder, "framed.cc"), os.path.join(folder, "framed")
+    with open(source, "w") as f:
+        f.write(FRAMED_SOURCE)
+    ways = {"dwarf": {"unwind": "dwarf", "stack_bytes": STACK}, "auto": {}, "fp": {"unwind": "fp"}}
+    for depth in 30, 80:
+        subprocess.run(["g++", "-std=c++17", "-O2", "-g", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer",
+                        "-DDEPTH=%d" % depth, source, "-o", target], check=True)
+        runs = {way: [] for way in ways}
+        for _ in range(args.rounds):
+            for way, options in ways.items():
+                runs[way].append(on_fresh_target([target], lambda pid: settled_run(daemon, pid, args.seconds, options)))
+        print("chains, %d calls deep: us a sample of all processes, of the sampling thread; %% whole, %% by chains" % depth)
+        for way, of in runs.items():
+            print("  %-34s %10.2f %10.2f %8.1f %8.1f" % (way, median(of, "cpu", True), median(of, "sampling", True),
+                                                        median(of, "whole"), median(of, "chains")))
+
+
+def settled_run(daemon, pid, seconds, options):
+    """From when a session has chosen its way on."""
+    path = "/v1/sessions/%d" % daemon.call("POST", "/v1/sessions", dict(options, pid=pid, frequency_hz=HZ))["id"]
+    time.sleep(4)
+    before, cpu = daemon.call("GET", path), daemon.cpu_ns()
+    time.sleep(seconds)
+    after, cpu = daemon.call("GET", path), daemon.cpu_ns() - cpu
+    daemon.call("DELETE", path, plain=True)
+
+    def more(*keys):
+        a, b = after, before
+        for key in keys:
+            a, b = a[key], b[key]
+        return a - b
+
+    samples = more("ledger", "samples")
+    return {"samples": samples, "cpu": cpu / 1000, "sampling": 1e6 * more("cost", "cpu_seconds"),
+            "whole": 100 * more("ledger", "unwind_ends", "root") / max(1, samples),
+            "chains": 100 * more("ledger", "chains") / max(1, samples)}
 
 
 def bench_stress(args, daemon, folder):
@@ -596,7 +670,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--targets", default="clang,python3,node,threads")
-    parser.add_argument("--parts", default="dwarf,fp,stress,host,slowdown,svg,import,inline")
+    parser.add_argument("--parts", default="dwarf,fp,chains,stress,host,slowdown,svg,import,inline")
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--rate", type=int, default=99)
     args = parser.parse_args()
@@ -621,7 +695,7 @@ def main():
                 for name in args.targets.split(",") if way in parts else ():
                     bench_target(name, way, args, daemon, folder)
                     sys.stdout.flush()
-            for part in bench_stress, bench_host, bench_slowdown, bench_svg, bench_import, bench_inline:
+            for part in bench_chains, bench_stress, bench_host, bench_slowdown, bench_svg, bench_import, bench_inline:
                 if part.__name__.removeprefix("bench_") in parts:
                     part(args, daemon, folder)
                     sys.stdout.flush()

@@ -151,9 +151,12 @@ void tails_doubt_base(struct tails *t, uint64_t process, uint64_t t_ns,
 	const struct unwind_chain *chain, unsigned at)
 {
 	uint32_t slot = *slot_of(t, process, 0, chain->addrs[at]);
-	struct place *p = &t->places[slot - 1];
+	struct place *p;
 
-	if (!slot || (p->caller < t->count && t->places[p->caller].pc == chain->addrs[at + 1]))
+	if (!slot)
+		return;
+	p = &t->places[slot - 1];
+	if (p->caller < t->count && t->places[p->caller].pc == chain->addrs[at + 1])
 		return;
 	p->doubted_ns = t_ns;
 	p->times = 0;
