@@ -18,6 +18,7 @@ struct cli {
 	bool json;                     /* --json: for programs */
 	bool terminal;                 /* stdout is one */
 	bool color;
+	bool alone; /* the client's daemon is a profiler of our own */
 };
 
 /* One command: argv[0] is its name. Answers an exit code. */

@@ -20,6 +20,7 @@ struct client {
 	char *runtime_dir;
 	struct curl_slist *headers;
 	bool named;
+	long status;          /* of the last answer */
 	bool (*cancel)(void); /* NULL: nothing does */
 };
 
@@ -110,6 +111,11 @@ bool client_was_named(const struct client *c)
 	return c->named;
 }
 
+long client_status(const struct client *c)
+{
+	return c->status;
+}
+
 void client_set_cancel(struct client *c, bool (*fn)(void))
 {
 	c->cancel = fn;
@@ -176,10 +182,12 @@ void client_say_problem(const struct buf *problem)
 }
 
 /* The daemon's own sentence out of a problem answer. */
-static void say_problem(long status, const struct buf *text)
+static void say_problem(long status, bool is_of_session, const struct buf *text)
 {
 	if (!say_sentence(text))
 		fprintf(stderr, "profilectl: the daemon answered with status %ld\n", status);
+	if (status == 404 && is_of_session)
+		fprintf(stderr, "profilectl: profilectl list shows the sessions that there are\n");
 	if (status == 401)
 		fprintf(stderr,
 			"profilectl: give the token with --token or PROFILED_TOKEN; the daemon "
@@ -273,18 +281,19 @@ static int prepare(struct client *c, const char *url, const char *method, struct
 	return 0;
 }
 
-static int run(struct client *c, struct sink *k)
+static int run(struct client *c, bool is_of_session, struct sink *k)
 {
 	CURLcode code = c->lib->easy_perform(c->curl);
 	long status = 0;
 
 	(void)c->lib->get(c->curl, CURLINFO_RESPONSE_CODE, &status);
+	c->status = status;
 	/* A file that is refused before its end: the answer is there all the same. */
 	if (code != CURLE_OK && !(code == CURLE_SEND_ERROR && status >= 400))
 		return explain(c, code, k);
 	if (status >= 200 && status < 300)
 		return EXIT_OK;
-	say_problem(status, &k->text);
+	say_problem(status, is_of_session, &k->text);
 	return status == 401 || status == 403 ? EXIT_REFUSED : EXIT_FAILED;
 }
 
@@ -329,7 +338,7 @@ static int perform(
 		return EXIT_FAILED;
 	if (json || strcmp(method, "POST") == 0)
 		c->lib->set(c->curl, CURLOPT_POSTFIELDS, json ? json : "");
-	return run(c, k);
+	return run(c, strncmp(path, "/v1/sessions/", 13) == 0, k);
 }
 
 int client_call(
@@ -372,7 +381,7 @@ static int upload(struct client *c, FILE *from, int64_t bytes, struct sink *k)
 	if (bytes >= 0)
 		c->lib->set(c->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)bytes);
 	if (headers)
-		e = run(c, k);
+		e = run(c, false, k);
 	c->lib->slist_free_all(headers);
 	return e;
 }

@@ -36,6 +36,8 @@ const char *client_runtime_dir(const struct client *c);
 const char *client_place(const struct client *c); /* for messages */
 /* By an option or the environment, rather than found in one of the usual places. */
 bool client_was_named(const struct client *c);
+/* Of the last answer, 0: there was none. */
+long client_status(const struct client *c);
 /* Calls end, with EXIT_FAILED and without a word, within a second after fn says so; NULL: never. */
 void client_set_cancel(struct client *c, bool (*fn)(void));
 /* Without a word: 0 when a daemon answers there, else -errno of why it cannot be reached. */

@@ -234,6 +234,7 @@ static int wait_for_end(struct cli *cli, struct recording *r, struct buf *body)
 
 static int report(struct cli *cli, const struct recording *r, const struct buf *body)
 {
+	const cJSON *ledger;
 	cJSON *session;
 
 	if (cli->json) {
@@ -248,6 +249,11 @@ static int report(struct cli *cli, const struct recording *r, const struct buf *
 	else
 		fprintf(stderr, "session %llu: ", (unsigned long long)r->id);
 	print_ledger(session, stderr);
+	ledger = cJSON_GetObjectItemCaseSensitive(session, "ledger");
+	if (get_number(ledger, "samples") == 0)
+		fprintf(stderr,
+			"profilectl: nothing of it used the CPU meanwhile: profilectl targets "
+			"shows what does\n");
 	/* Standard output is the command's. */
 	if (strcmp(r->file, "-") != 0)
 		fprintf(r->command ? stderr : stdout, "%s\n", r->file);

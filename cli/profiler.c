@@ -229,8 +229,10 @@ int profiler_start(struct cli *cli, struct profiler **ret_profiler)
 		return EXIT_FAILED;
 	}
 	e = wait_until_ready(p);
-	if (e == EXIT_OK)
+	if (e == EXIT_OK) {
+		cli->alone = true;
 		*ret_profiler = MOVE(p);
+	}
 	return e;
 }
 

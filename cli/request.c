@@ -160,14 +160,28 @@ bool request_complete(const cJSON *body)
 	return false;
 }
 
+/* The daemon has said what is wrong; here is what to do about it. */
+static void say_next_step(const struct cli *cli, int e)
+{
+	if (client_status(cli->client) == 404)
+		fprintf(stderr, "profilectl: profilectl targets TEXT shows what runs here\n");
+	else if (e == EXIT_REFUSED && cli->alone)
+		fprintf(stderr,
+			"profilectl: this profiler has your own rights: what is not yours needs "
+			"sudo, or "
+			"a profiled of the system\n");
+}
+
 int request_start(struct cli *cli, const cJSON *request, struct buf *body, uint64_t *ret_id)
 {
 	AUTO(free_auto) char *json = cJSON_PrintUnformatted(request);
 	int e = client_call(cli->client, "POST", "/v1/sessions", json, body);
 	cJSON *session;
 
-	if (e != EXIT_OK)
+	if (e != EXIT_OK) {
+		say_next_step(cli, e);
 		return e;
+	}
 	session = parse_answer(body);
 	if (!session)
 		return EXIT_FAILED;

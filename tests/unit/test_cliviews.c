@@ -190,16 +190,16 @@ static char *drawn(const struct tree *t, struct flame_view v)
 static void frames_without_colour_stand_between_bars(void **state)
 {
 	struct fixture *x = *state;
-	AUTO(free_auto) char *flame = drawn(x->tree, (struct flame_view){.width = 40});
+	AUTO(free_auto) char *standing = drawn(x->tree, (struct flame_view){.width = 40});
 	AUTO(free_auto)
-	char *icicle = drawn(x->tree, (struct flame_view){.width = 40, .icicle = true});
+	char *hanging = drawn(x->tree, (struct flame_view){.width = 40, .icicle = true});
 
-	assert_string_equal(icicle,
+	assert_string_equal(hanging,
 		"|all\n"
 		"|main\n"
 		"|work                   |main       |\n"
 		"                        |idle       |\n");
-	assert_string_equal(flame,
+	assert_string_equal(standing,
 		"                        |idle       |\n"
 		"|work                   |main       |\n"
 		"|main\n"
