@@ -4,6 +4,7 @@
 //   paint    from the profile's JSON as text to pixels: parse, columns, layout, drawing
 //   zoom     one change of what is seen, to pixels
 //   search   one query over all names and nodes, without and with drawing
+//   upside down, callers, callees, recursion collapsed: another tree of the profile, not drawn
 //   grow     one delta of 1 % of the nodes: put in order, columns, drawing
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';

@@ -4,7 +4,9 @@ import { Boxes, layOut } from '../../web/src/flame/layout';
 import { describe } from '../../web/src/flame/tip';
 import { FlameView } from '../../web/src/flame/view';
 import { columnsFromJson, type Columns, type ProfileTree } from '../../web/src/profile/columns';
+import { filter, NO_FILTERS } from '../../web/src/profile/focus';
 import { KINDS } from '../../web/src/profile/names';
+import { callees, callers, inverted } from '../../web/src/profile/sandwich';
 import { search } from '../../web/src/profile/search';
 import { Growing } from '../../web/src/profile/stream';
 
@@ -130,6 +132,23 @@ class Bench {
 		this.match = null;
 	}
 
+	trees(columns: Columns): void {
+		const func = columns.names.func[columns.name[Math.floor(columns.count / 2)]];
+		const made: [string, () => Columns][] = [
+			['upside down', () => inverted(columns)],
+			['callers', () => callers(columns, func)],
+			['callees', () => callees(columns, func)],
+			['recursion collapsed', () => filter(columns, { ...NO_FILTERS, recursion: true })],
+		];
+
+		for (let i = 0; i < 5; i++)
+			for (const [what, make] of made) {
+				const began = performance.now();
+				make();
+				this.note(what, began);
+			}
+	}
+
 	async grow(columns: Columns): Promise<void> {
 		const growing = new Growing();
 		const names = columns.names.text.map((text, i): [string, number, number] => [text, columns.names.module[i], columns.names.kind[i]]);
@@ -172,6 +191,7 @@ async function bench(nodes: number): Promise<object> {
 	await run.zoom(columns);
 	view.zoomTo(0);
 	await run.search(columns);
+	run.trees(columns);
 	const boxes = new Boxes();
 	layOut(columns, { left: 0, right: columns.total[0] }, 1280, { first: 0, last: 1000 }, boxes);
 	await run.grow(columns);

@@ -38,27 +38,24 @@ export function derive(names: Names, depth: Int32Array, name: Int32Array, self: 
 	const path = new Int32Array(count + 1);
 	let open = -1, left = 0;
 
-	function close(until: number, at: number): void {
-		for (; open >= until; open--) {
+	for (let i = 0; i <= count; i++) {
+		const d = i < count ? depth[i] : 0;
+		if (i < count && (d < (i > 0 ? 1 : 0) || d > open + 1 || !(name[i] >= 0 && name[i] < names.count)))
+			throw new Error(`This is not a profile: node ${i} does not fit the one before it.`);
+		for (; open >= d; open--) { // what ends here
 			const node = path[open];
-			c.end[node] = at;
+			c.end[node] = i;
 			left += self[node];
 			if (open > 0)
 				c.total[path[open - 1]] += c.total[node];
 		}
-	}
-
-	for (let i = 0; i < count; i++) {
-		const d = depth[i];
-		if (d < (i > 0 ? 1 : 0) || d > open + 1 || !(name[i] >= 0 && name[i] < names.count))
-			throw new Error(`This is not a profile: node ${i} does not fit the one before it.`);
-		close(d, i);
+		if (i === count)
+			break;
 		path[++open] = i;
 		c.parent[i] = d > 0 ? path[d - 1] : -1;
 		c.start[i] = left;
 		c.height = Math.max(c.height, d + 1);
 	}
-	close(0, count);
 	sumSamples(c, counts.samples !== undefined);
 	return c;
 }

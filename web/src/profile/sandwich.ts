@@ -33,49 +33,51 @@ export function callees(c: Columns, func: number): Columns {
 	return tree.columns();
 }
 
-interface Share {
-	node: number; // in the profile: the caller to come
-	weight: number;
-	samples: number;
+// Parts of the profile on their way from callee to caller.
+interface Shares {
+	readonly node: Int32Array; // the caller to come
+	readonly weight: Float64Array;
+	readonly samples: Float64Array;
 }
 
-// Grows one level of callers at a time from those that are heavy enough: a profile with a hundred
-// thousand deep stacks does not become as many chains that nobody can see.
-function growCallers(c: Columns, tree: Tree, shares: Share[], least: number): void {
-	let level: { at: number; shares: Share[] }[] = [{ at: 0, shares }];
+// Grows callers from the root on, each from those of its shares, which stand side by side in `order`. Beyond the first
+// level only what is heavy enough goes on: a profile with a hundred thousand deep stacks does not become as many chains
+// that nobody can see.
+function growCallers(c: Columns, tree: Tree, { node, weight, samples }: Shares, least: number): void {
+	const order = new Int32Array(node.length).map((_, i) => i), sorted = new Int32Array(node.length);
+	const counts = new Int32Array(c.names.count), sums = new Float64Array(c.names.count), at = new Int32Array(c.names.count);
+	const waiting = [{ to: 0, from: 0, until: node.length }];
 
-	while (level.length) {
-		const next = new Map<number, Share[]>();
-		for (const { at, shares: below } of level) {
-			for (const s of below) {
-				if (s.node <= 0) {
-					tree.self[at] += s.weight;
-					tree.samples[at] += s.samples;
-					continue;
-				}
-				const child = tree.child(at, c.name[s.node]);
-				const list = next.get(child);
-				s.node = c.parent[s.node];
-				if (list)
-					list.push(s);
-				else
-					next.set(child, [s]);
-			}
+	while (waiting.length) {
+		const { to, from, until } = waiting.pop()!;
+		const found: number[] = [];
+		for (let k = from; k < until; k++) {
+			const caller = node[order[k]], name = c.name[caller];
+			if (caller > 0 && counts[name]++ === 0)
+				found.push(name);
+			if (caller > 0)
+				sums[name] += weight[order[k]];
 		}
-		level = [];
-		for (const [at, list] of next) {
-			let weight = 0, samples = 0;
-			for (const s of list) {
-				weight += s.weight;
-				samples += s.samples;
+		let end = from;
+		for (const name of found) {
+			at[name] = -1;
+			if (to === 0 || sums[name] >= least) {
+				at[name] = end;
+				waiting.push({ to: tree.child(to, name), from: end, until: end += counts[name] });
 			}
-			if (weight >= least) {
-				level.push({ at, shares: list });
+			counts[name] = sums[name] = 0;
+		}
+		for (let k = from; k < until; k++) {
+			const share = order[k], caller = node[share], name = c.name[caller];
+			if (caller > 0 && at[name] >= 0) {
+				sorted[at[name]++] = share;
+				node[share] = c.parent[caller];
 			} else {
-				tree.self[at] += weight;
-				tree.samples[at] += samples;
+				tree.self[to] += weight[share];
+				tree.samples[to] += samples[share];
 			}
 		}
+		order.set(sorted.subarray(from, end), from);
 	}
 }
 
@@ -84,22 +86,22 @@ const LEAST_SHARE = 1 / 5000; // less than a pixel of a wide screen
 // Who called the function: itself as the root, its callers below, theirs below those.
 export function callers(c: Columns, func: number): Columns {
 	const tree = new Tree(c.names, c.names.funcName[func]);
-	const shares = outermost(c, func).map((i) =>
-		({ node: c.parent[i], weight: c.total[i], samples: c.samples[i] }));
-	const all = shares.reduce((sum, s) => sum + s.weight, 0);
+	const places = outermost(c, func);
+	const weight = Float64Array.from(places, (i) => c.total[i]);
 
-	growCallers(c, tree, shares, all * LEAST_SHARE);
+	growCallers(c, tree, {
+		node: Int32Array.from(places, (i) => c.parent[i]), weight, samples: Float64Array.from(places, (i) => c.samples[i]),
+	}, weight.reduce((sum, w) => sum + w, 0) * LEAST_SHARE);
 	return tree.columns();
 }
 
 // The whole profile upside down: where samples ended, and below that who called it.
 export function inverted(c: Columns): Columns {
 	const tree = new Tree(c.names, c.name[0]);
-	const shares: Share[] = [];
+	const node = new Int32Array(c.count);
 
 	for (let i = 0; i < c.count; i++)
-		if (c.self[i] > 0)
-			shares.push({ node: i, weight: c.self[i], samples: c.selfSamples[i] });
-	growCallers(c, tree, shares, c.total[0] * LEAST_SHARE);
+		node[i] = c.self[i] > 0 ? i : 0;
+	growCallers(c, tree, { node, weight: c.self, samples: c.selfSamples }, c.total[0] * LEAST_SHARE);
 	return tree.columns();
 }

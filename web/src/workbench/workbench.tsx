@@ -107,7 +107,17 @@ function useColours(c: Columns, scheme: Scheme): { colours: Colours; fillOfName:
 }
 
 function copy(text: string): void {
-	void navigator.clipboard?.writeText(text);
+	if (navigator.clipboard) {
+		void navigator.clipboard.writeText(text);
+		return;
+	}
+	// A page that came without TLS from another host may not do that.
+	const area = document.createElement('textarea');
+	area.value = text;
+	document.body.append(area);
+	area.select();
+	document.execCommand('copy');
+	area.remove();
 }
 
 // What can be done with a function; zoom: where a frame of it is meant.
