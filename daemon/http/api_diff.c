@@ -1,8 +1,6 @@
 /* /v1/diff: two sessions, or two times of sessions, compared. */
 #include "daemon/http/api.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -130,15 +128,17 @@ void api_diff(struct req *r)
 
 	if (!ask(r, &c))
 		return;
-	if (r->http->streams >= HTTP_STREAMS_MAX || !http_enter(&r->http->heavy, HTTP_HEAVY_MAX)) {
-		problem(r, 503, "Other profiles are being made just now; try again in a moment.");
+	if (r->http->streams >= HTTP_STREAMS_MAX) {
+		problem(r, 503, "Other profiles are being sent just now; try again in a moment.");
 		return;
 	}
+	if (!http_enter_heavy(r))
+		return;
 	open_stream(r, &c);
 	if (r->answer.stream) {
 		if (c.dump.format == RENDER_SVG)
 			r->answer.csp = DUMP_SVG_POLICY;
 		dump_first_piece(r, &c.dump);
 	}
-	http_leave(&r->http->heavy);
+	http_leave_heavy(r);
 }

@@ -186,7 +186,7 @@ static ssize_t read_stream(void *arg, uint64_t position, char *into, size_t max)
 		n = take_out(s, into, max);
 	else if (f->stop || watch_is_over(s->watch))
 		n = MHD_CONTENT_READER_END_OF_STREAM;
-	/* Its time to read is over only when it does not. */
+	/* Nothing to read, so that no time for reading runs out; unless it was cut off already. */
 	else if (!conns_phase(s->http->conns, s->conn, CONN_WORK))
 		n = fail_to_write(into, max);
 	else

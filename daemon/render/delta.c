@@ -72,15 +72,6 @@ static int grow(struct delta *d, uint32_t nodes)
 	return 0;
 }
 
-static uint32_t deepest(const struct view *v)
-{
-	uint32_t depth = 0;
-
-	for (uint32_t i = 0; i < v->node_count; i++)
-		depth = v->nodes[i].depth > depth ? v->nodes[i].depth : depth;
-	return depth;
-}
-
 static int find_name(struct delta *d, const struct view_name *n, uint32_t *ret_name)
 {
 	return paths_name(&d->paths, n->text, n->module, n->kind, ret_name);
@@ -90,7 +81,7 @@ static int find_name(struct delta *d, const struct view_name *n, uint32_t *ret_n
 static int take_view(struct delta *d, const struct view *v)
 {
 	AUTO(free_auto) uint32_t *names = malloc((v->name_count + (size_t)1) * sizeof(*names));
-	AUTO(free_auto) uint32_t *above = calloc(deepest(v) + (size_t)2, sizeof(*above));
+	AUTO(free_auto) uint32_t *above = calloc(view_deepest(v) + (size_t)2, sizeof(*above));
 	int r = names && above ? grow(d, d->paths.node_count + v->node_count) : -ENOMEM;
 
 	/* The root's comes first, so that it is name 0. */

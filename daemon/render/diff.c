@@ -71,20 +71,11 @@ static int take_name(struct merge *m, const struct view_name *given, uint32_t *r
 
 /* ---- nodes ---- */
 
-static uint32_t deepest(const struct view *v)
-{
-	uint32_t depth = 0;
-
-	for (uint32_t i = 0; i < v->node_count; i++)
-		depth = v->nodes[i].depth > depth ? v->nodes[i].depth : depth;
-	return depth;
-}
-
 static int take_side(struct merge *m, enum diff_side side)
 {
 	const struct view *v = m->d->side[side];
 	AUTO(free_auto) uint32_t *names = malloc((v->name_count + (size_t)1) * sizeof(*names));
-	AUTO(free_auto) uint32_t *above = calloc(deepest(v) + (size_t)2, sizeof(*above));
+	AUTO(free_auto) uint32_t *above = calloc(view_deepest(v) + (size_t)2, sizeof(*above));
 	int r = names && above ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; r == 0 && i < v->name_count; i++)
@@ -368,7 +359,7 @@ static void add_cells(struct diff_function *f, const struct diff_node *n, bool f
 
 static int sum_functions(const struct view *v, struct diff *d)
 {
-	AUTO(free_auto) uint32_t *path = malloc((deepest(v) + (size_t)1) * sizeof(*path));
+	AUTO(free_auto) uint32_t *path = malloc((view_deepest(v) + (size_t)1) * sizeof(*path));
 	AUTO(free_auto) uint32_t *above = calloc(v->name_count + (size_t)1, sizeof(*above));
 	uint32_t depth = 0, kept = 0;
 

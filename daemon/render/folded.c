@@ -25,15 +25,6 @@ static void folded_end(void *state)
 	free(f);
 }
 
-static uint32_t deepest(const struct view *v)
-{
-	uint32_t depth = 0;
-
-	for (uint32_t i = 0; i < v->node_count; i++)
-		depth = v->nodes[i].depth > depth ? v->nodes[i].depth : depth;
-	return depth;
-}
-
 static int folded_start(const struct view *v, const struct svg_options *svg, void **ret_state)
 {
 	struct folded *f = calloc(1, sizeof(*f));
@@ -41,7 +32,7 @@ static int folded_start(const struct view *v, const struct svg_options *svg, voi
 	if (!f)
 		return -ENOMEM;
 	f->view = v;
-	f->ends = calloc(deepest(v) + (size_t)1, sizeof(*f->ends));
+	f->ends = calloc(view_deepest(v) + (size_t)1, sizeof(*f->ends));
 	if (!f->ends) {
 		folded_end(f);
 		return -ENOMEM;

@@ -37,20 +37,11 @@ static bool is_function(const struct view_name *n)
 	return n->kind != VIEW_ROOT && n->kind != VIEW_PROCESS && n->kind != VIEW_THREAD;
 }
 
-static uint32_t deepest(const struct view *v)
-{
-	uint32_t depth = 0;
-
-	for (uint32_t i = 0; i < v->node_count; i++)
-		depth = v->nodes[i].depth > depth ? v->nodes[i].depth : depth;
-	return depth;
-}
-
 /* Sums by name. A function that calls itself counts once for each stack: where it stands first. */
 static int sum_rows(struct text *t)
 {
 	const struct view *v = t->view;
-	AUTO(free_auto) uint32_t *path = malloc((deepest(v) + (size_t)1) * sizeof(*path));
+	AUTO(free_auto) uint32_t *path = malloc((view_deepest(v) + (size_t)1) * sizeof(*path));
 	AUTO(free_auto) uint32_t *above = calloc(v->name_count, sizeof(*above));
 	uint32_t depth = 0;
 

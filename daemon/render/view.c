@@ -557,3 +557,12 @@ void view_free(struct view *v)
 	free(v->place_of);
 	free(v);
 }
+
+uint32_t view_deepest(const struct view *v)
+{
+	uint32_t depth = 0;
+
+	for (uint32_t i = 0; i < v->node_count; i++)
+		depth = v->nodes[i].depth > depth ? v->nodes[i].depth : depth;
+	return depth;
+}

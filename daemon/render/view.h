@@ -104,5 +104,7 @@ struct view {
 int view_new(const struct profile *p, const struct view_query *query, struct view **ret_view);
 void view_free(struct view *v);
 AUTO_FREE_FN(struct view, view_free)
+/* The depth of its deepest node. */
+uint32_t view_deepest(const struct view *v);
 
 #endif
