@@ -205,16 +205,14 @@ static int add_rule(void *arg, const struct jit_rule *rule)
 }
 
 /* Over the cap the code is left without: half of its rules would be wrong ones. */
-static int take_rules(struct jitdump *d, struct entry *e)
+static int take_rules(struct jitdump *d, const uint8_t *eh_frame, struct entry *e)
 {
-	uint8_t *eh_frame = MOVE(d->eh_frame);
 	int r = 0;
 
 	e->first_rule = d->rule_count;
 	if (eh_frame)
 		r = jitcfi_compile(
 			eh_frame, d->eh_frame_bytes, e->start, e->end - e->start, add_rule, d);
-	free(eh_frame);
 	if (r < 0)
 		d->rule_count = e->first_rule;
 	d->stats.dropped += r == -ENOSPC;
@@ -224,6 +222,7 @@ static int take_rules(struct jitdump *d, struct entry *e)
 
 static int take_load(struct jitdump *d, const struct record *r)
 {
+	AUTO(free_auto) uint8_t *eh_frame = MOVE(d->eh_frame); /* of this load, or of none */
 	struct load l;
 	struct entry e = {.t_ns = r->t_ns};
 	const char *name = (const char *)r->at + sizeof(l);
@@ -243,7 +242,7 @@ static int take_load(struct jitdump *d, const struct record *r)
 		e.line_count = d->pending_count;
 	}
 	d->pending_count = 0;
-	error = take_rules(d, &e);
+	error = take_rules(d, eh_frame, &e);
 	if (error == 0)
 		error = strtab_id(d->names, name, len < NAME_MAX_LEN ? len : NAME_MAX_LEN, &e.name);
 	return error < 0 ? error : add_entry(d, &e, l.index);
@@ -366,12 +365,16 @@ static int take_lines(struct jitdump *d, const struct record *r)
 	return 0;
 }
 
+static void drop_eh_frame(struct jitdump *d)
+{
+	free(MOVE(d->eh_frame));
+}
+
 static int take_unwinding(struct jitdump *d, const struct record *r)
 {
 	struct unwinding u;
 
-	free(d->eh_frame);
-	d->eh_frame = NULL;
+	drop_eh_frame(d);
 	memcpy(&u, r->at, sizeof(u));
 	if (u.bytes > r->len - sizeof(u) || u.hdr_bytes > u.bytes) {
 		d->stats.junk++;
@@ -419,6 +422,7 @@ static int take_record(struct jitdump *d, const struct prefix *p, const struct r
 		return 0;
 	d->stats.records++;
 	if (r->len == 0) {
+		drop_eh_frame(d);
 		d->stats.junk++;
 		return 0;
 	}

@@ -392,6 +392,27 @@ static void without_times_memory_used_anew_has_no_rules(void **state)
 	let_go_of_rules();
 }
 
+static void rules_of_what_could_not_be_read_are_nobody_elses(void **state)
+{
+	/* A load without a size, one without a name, and rules that are too long. */
+	jit_unwinding(&b, 20 * S, jit_eh_frame, sizeof(jit_eh_frame), 0);
+	jit_load(&b, 20 * S, 0x10000, 0, 1, "empty");
+	jit_load(&b, 20 * S, 0x20000, 22, 2, "after_it");
+	jit_unwinding(&b, 20 * S, jit_eh_frame, sizeof(jit_eh_frame), 0);
+	jit_load(&b, 20 * S, 0x30000, 22, 3, "");
+	jit_load(&b, 20 * S, 0x40000, 22, 4, "after_it");
+	jit_unwinding(&b, 20 * S, jit_eh_frame, sizeof(jit_eh_frame), 0);
+	jit_unwinding(&b, 20 * S, jit_eh_frame, sizeof(jit_eh_frame), JITDUMP_RECORD_MAX);
+	jit_load(&b, 20 * S, 0x50000, 22, 5, "after_it");
+	jit_unwinding(&b, 20 * S, jit_eh_frame, sizeof(jit_eh_frame), 0);
+	jit_load(&b, 20 * S, 0x60000, 22, 6, "own");
+	read_rules();
+	for (uint64_t start = 0x10000; start < 0x60000; start += 0x10000)
+		assert_int_equal(jitrules_find(rules, start + 1, 30 * S), CFI_NONE);
+	has_rules_at(0x60000, 30 * S);
+	let_go_of_rules();
+}
+
 static void damaged_unwind_records_do_no_harm(void **state)
 {
 	struct jitdump_stats stats;
@@ -453,6 +474,7 @@ int main(void)
 		TEST(moved_code_takes_its_rules_along),
 		TEST(memory_used_anew_has_the_rules_of_its_last_code),
 		TEST(without_times_memory_used_anew_has_no_rules),
+		TEST(rules_of_what_could_not_be_read_are_nobody_elses),
 		TEST(damaged_unwind_records_do_no_harm),
 	};
 
