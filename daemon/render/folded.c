@@ -9,6 +9,8 @@
 #include "daemon/render/diff.h"
 #include "daemon/render/writer.h"
 
+#define COUNT_MAX ((uint64_t)1 << 62) /* of a forged profile */
+
 struct folded {
 	const struct view *view;
 	uint32_t at;       /* next node */
@@ -46,10 +48,12 @@ static uint64_t base_count(const struct diff *d, uint32_t node)
 {
 	const double *exposure = d->exposure;
 	uint64_t samples = d->nodes[node].side[DIFF_BASE].self_samples;
+	double scaled;
 
 	if (exposure[DIFF_BASE] <= 0 || exposure[DIFF_OTHER] <= 0)
 		return samples;
-	return (uint64_t)((double)samples * exposure[DIFF_OTHER] / exposure[DIFF_BASE] + 0.5);
+	scaled = (double)samples * exposure[DIFF_OTHER] / exposure[DIFF_BASE] + 0.5;
+	return scaled < (double)COUNT_MAX ? (uint64_t)scaled : COUNT_MAX;
 }
 
 /* False: nothing ended there. */

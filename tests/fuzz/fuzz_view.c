@@ -1,8 +1,10 @@
-/* Views and writers: the first bytes are the question, the rest is a profile. No weight gets lost
- * on any way, and what comes out is text. */
+/* Views and writers, comparisons and what a follower is told: the first bytes are the question, the
+ * rest is a profile. No weight gets lost on any way, and what comes out is text. */
 #include <stdint.h>
 
 #include "base/parse.h"
+#include "daemon/render/delta.h"
+#include "daemon/render/diff.h"
 #include "daemon/render/render.h"
 #include "tests/fuzz/forge.h"
 
@@ -75,17 +77,12 @@ static bool is_closed(const struct buf *out)
 	return open.len == 0 && !in_string;
 }
 
-static void write_all(
-	const struct profile *p, const struct view_query *q, enum render_format format)
+static void write_view(struct view *v, enum render_format format)
 {
 	AUTO(render_free_auto) struct render *r = NULL;
 	AUTO(buf_done) struct buf out = {.max_bytes = OUTPUT_MAX};
-	struct view *v = NULL;
-	int e = view_new(p, q, &v);
+	int e;
 
-	if (e < 0)
-		return;
-	check_sums(v, p);
 	if (render_new(format, v, NULL, &r) < 0)
 		return;
 	do
@@ -97,6 +94,64 @@ static void write_all(
 		abort();
 	if (strcmp(render_content_type(format), "application/json") == 0 && !is_closed(&out))
 		abort();
+}
+
+static void write_all(
+	const struct profile *p, const struct view_query *q, enum render_format format)
+{
+	struct view *v = NULL;
+
+	if (view_new(p, q, &v) < 0)
+		return;
+	check_sums(v, p);
+	write_view(v, format);
+}
+
+/* The view of a part of it against that of all of it: each once as it is, and laid upon the other.
+ */
+static void compare(const struct profile *p, const uint8_t *at)
+{
+	static const enum render_format formats[] = {
+		RENDER_JSON, RENDER_FOLDED, RENDER_SVG, RENDER_TEXT};
+	struct diff_options options = {.norm = at[3] % 3,
+		.width = at[4] & 1,
+		.any_module = at[4] & 2,
+		.min_share = at[5] / 255.0};
+	struct view_query q = question(at, p), all = {.event = q.event, .by_process = q.by_process};
+
+	for (unsigned i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		AUTO(view_free_auto) struct view *part = NULL;
+		struct view *whole = NULL, *both = NULL;
+		uint64_t total;
+
+		if (view_new(p, &q, &part) < 0 || view_new(p, &all, &whole) < 0)
+			return;
+		total = options.width == DIFF_BASE ? part->total : whole->total;
+		if (diff_new(MOVE(part), whole, &options, &both) < 0)
+			return;
+		if (both->total != total || both->nodes[0].total != total)
+			abort();
+		write_view(both, formats[i]);
+	}
+}
+
+static void follow(const struct profile *p, const uint8_t *at)
+{
+	AUTO(delta_free_auto) struct delta *d = NULL;
+	struct view_query queries[] = {question(at, p), {.event = question(at, p).event}};
+
+	if (delta_new(at[6], &d) < 0)
+		return;
+	for (unsigned i = 0; i < 4; i++) {
+		AUTO(buf_done) struct buf out = {.max_bytes = OUTPUT_MAX};
+		AUTO(view_free_auto) struct view *v = NULL;
+
+		queries[i % 2].max_shown = i < 2 ? 0 : at[7];
+		if (view_new(p, &queries[i % 2], &v) < 0 || delta_tell(d, v, &out) < 0)
+			continue;
+		if (!text_is_utf8(out.data, out.len) || !is_closed(&out) || strchr(out.data, '\n'))
+			abort();
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -117,6 +172,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		render_fit_query(format, p->log_count > 0, data[0] & 128, &q);
 		write_all(p, &q, format);
 	}
+	compare(p, data);
+	follow(p, data);
 	profile_unref(p);
 	return 0;
 }
