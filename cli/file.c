@@ -18,6 +18,7 @@ const struct format formats[] = {
 	{"speedscope", ".speedscope.json", "for speedscope"},
 	{"firefox", ".firefox.json", "for the Firefox Profiler, and Perfetto"},
 	{"chrome", ".trace.json", "trace events, for Perfetto and chrome://tracing"},
+	{"html", ".html", "the viewer and the profile in one file"},
 	{NULL, NULL, NULL},
 };
 

@@ -1,16 +1,9 @@
 #include "daemon/http/page.h"
 
-/* The assembler takes the bytes in. Paths are those of the source tree, seen from the folder of the
- * build, where the packed ones are. */
-#define EMBED_FILE(symbol, path)                                          \
-	__asm__(".pushsection .rodata\n"                                  \
-		".balign 16\n" #symbol ":\n"                              \
-		".incbin \"" path "\"\n" #symbol "_end:\n"                \
-		".byte 0\n"                                               \
-		".popsection\n");                                         \
-	extern const char symbol[] __attribute__((visibility("hidden"))); \
-	extern const char symbol##_end[] __attribute__((visibility("hidden")))
+#include "base/embed.h"
 
+/* Paths are those of the source tree, seen from the folder of the build, where the packed ones are.
+ */
 #define EMBED(name, folder, file)                                          \
 	EMBED_FILE(page_bytes_##name, PFL_SOURCE_DIR "/" folder "/" file); \
 	EMBED_FILE(page_gzip_##name, "daemon/http/" file ".gz")

@@ -24,6 +24,7 @@ static const struct writer *const writers[] = {
 	[RENDER_SPEEDSCOPE] = &speedscope_writer,
 	[RENDER_FIREFOX] = &firefox_writer,
 	[RENDER_CHROME] = &chrome_writer,
+	[RENDER_HTML] = &html_writer,
 };
 
 #define WRITER_COUNT (sizeof(writers) / sizeof(writers[0]))

@@ -18,10 +18,11 @@ enum render_format {
 	RENDER_PPROF,
 	RENDER_SPEEDSCOPE,
 	RENDER_FIREFOX,
-	RENDER_CHROME
+	RENDER_CHROME,
+	RENDER_HTML
 };
-/* "json", "folded", "svg", "text", "perfdata", "pprof", "speedscope", "firefox", "chrome": -EINVAL
- * otherwise. */
+/* "json", "folded", "svg", "text", "perfdata", "pprof", "speedscope", "firefox", "chrome",
+ * "html": -EINVAL otherwise. */
 int render_format_parse(const char *text, enum render_format *ret_format);
 /* All of them, with commas and an "or" between, for people. */
 void render_format_names(struct buf *into);

@@ -19,6 +19,7 @@ struct writer {
 };
 
 extern const struct writer json_writer, folded_writer, svg_writer, text_writer, perfdata_writer,
-	pprof_writer, speedscope_writer, firefox_writer, chrome_writer, diff_text_writer;
+	pprof_writer, speedscope_writer, firefox_writer, chrome_writer, html_writer,
+	diff_text_writer;
 
 #endif

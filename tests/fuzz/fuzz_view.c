@@ -53,7 +53,8 @@ static void check_sums(const struct view *v, const struct profile *p)
 		abort();
 }
 
-/* JSON whose brackets match and whose strings have no control bytes. */
+/* JSON whose brackets match, whose strings have no control bytes, and which may stand in a script
+ * element. */
 static bool is_closed(const struct buf *out)
 {
 	AUTO(buf_done) struct buf open = BUF_INIT;
@@ -63,6 +64,9 @@ static bool is_closed(const struct buf *out)
 		char c = out->data[i];
 
 		if (in_string && (unsigned char)c < 32)
+			return false;
+		if (c == '<' && i + 1 < out->len &&
+			(out->data[i + 1] == '/' || out->data[i + 1] == '!'))
 			return false;
 		if (in_string && c == '\\')
 			i++;

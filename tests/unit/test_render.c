@@ -310,6 +310,27 @@ static void json_pieces_end_between_arrays(void **state)
 	column(json, "name_module", 2);
 }
 
+static void html_is_a_document_around_the_json(void **state)
+{
+	AUTO(profile_unref_auto) struct profile *p = sample_small();
+	AUTO(buf_done) struct buf html = BUF_INIT, json = BUF_INIT;
+	struct view_query q = {0};
+	unsigned pieces;
+	const char *at, *end;
+
+	assert_int_equal(render_into(RENDER_HTML, p, &q, &html, &pieces), 0);
+	assert_int_equal(render_into(RENDER_JSON, p, &q, &json, &pieces), 0);
+	at = strstr(html.data, "<script type=\"application/json\" id=\"profile\">");
+	assert_non_null(at);
+	at = strchr(at, '>') + 1;
+	assert_memory_equal(at, json.data, json.len);
+	end = strstr(at, "</script>");
+	assert_int_equal(end - at, json.len);
+	assert_null(strstr(html.data, "{{"));
+	assert_non_null(strstr(html.data, "script-src 'sha256-"));
+	assert_string_equal(html.data + html.len - strlen("</html>\n"), "</html>\n");
+}
+
 static void folded_has_a_line_for_each_stack(void **state)
 {
 	AUTO(profile_unref_auto) struct profile *p = sample_small();
@@ -618,11 +639,12 @@ static void ledger_fits_a_line(void **state)
 
 static void no_memory_is_survived(void **state)
 {
-	static const enum render_format formats[] = {RENDER_JSON, RENDER_FOLDED, RENDER_TEXT};
+	static const enum render_format formats[] = {
+		RENDER_JSON, RENDER_FOLDED, RENDER_TEXT, RENDER_HTML};
 	AUTO(profile_unref_auto) struct profile *p = sample_small();
 	struct view_query q = {0};
 
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		for (long after = 0; after < 60; after++) {
 			AUTO(buf_done) struct buf out = BUF_INIT;
 			unsigned pieces;
@@ -660,6 +682,7 @@ int main(void)
 		cmocka_unit_test(json_prints_large_numbers_in_full),
 		cmocka_unit_test(json_survives_hostile_names),
 		cmocka_unit_test(json_pieces_end_between_arrays),
+		cmocka_unit_test(html_is_a_document_around_the_json),
 		cmocka_unit_test(folded_has_a_line_for_each_stack),
 		cmocka_unit_test(folded_into_the_root_has_a_frame),
 		cmocka_unit_test(folded_survives_hostile_names),
