@@ -321,6 +321,33 @@ static void chrome_has_points_for_what_is_no_time(void **state)
 	assert_null(cJSON_GetObjectItem(stack, "parent"));
 }
 
+/* Where the rate was another, a sample stands for more. */
+static void samples_weigh_what_they_stand_for(void **state)
+{
+	AUTO(profile_unref_auto) struct profile *p = threads();
+	AUTO(cJSON_Delete_auto)
+	cJSON *speedscope = NULL, *firefox = NULL, *chrome = NULL, *counts = NULL;
+	const cJSON *samples;
+
+	p->log[4].weight = 25 * MS;
+	speedscope = json_of(RENDER_SPEEDSCOPE, p, &everything, false);
+	assert_int_equal(
+		at(get(at(get(speedscope, "profiles"), 0), "weights"), 2)->valuedouble, 25 * MS);
+	firefox = json_of(RENDER_FIREFOX, p, &everything, false);
+	samples = get(at(get(firefox, "threads"), 0), "samples");
+	assert_true(at(get(samples, "weight"), 2)->valuedouble == 25);
+	assert_int_equal(at(get(samples, "threadCPUDelta"), 2)->valuedouble, 25 * MS);
+	chrome = json_of(RENDER_CHROME, p, &everything, false);
+	/* It reaches back as far as to the sample before, and no further. */
+	assert_event(at(get(chrome, "traceEvents"), 9), "B", "c", 20000);
+	p->events[0].is_clock = false;
+	counts = json_of(RENDER_FIREFOX, p, &everything, false);
+	samples = get(at(get(counts, "threads"), 0), "samples");
+	assert_text(get(samples, "weightType"), "samples");
+	assert_int_equal(at(get(samples, "weight"), 2)->valuedouble, 25 * MS);
+	assert_null(cJSON_GetObjectItem(samples, "threadCPUDelta"));
+}
+
 static void formats_survive_hostile_names(void **state)
 {
 	static const char *const names[] = {"</script><img src=x>", "q\"\\\n\t\x01", "\xff\xfe",
@@ -416,6 +443,7 @@ int main(void)
 		cmocka_unit_test(chrome_slices_are_samples_side_by_side),
 		cmocka_unit_test(chrome_keeps_open_what_goes_on),
 		cmocka_unit_test(chrome_has_points_for_what_is_no_time),
+		cmocka_unit_test(samples_weigh_what_they_stand_for),
 		cmocka_unit_test(formats_survive_hostile_names),
 		cmocka_unit_test(formats_need_the_log_for_times),
 		cmocka_unit_test(long_ones_come_in_pieces),
