@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/io.h"
-#include "base/parse.h"
 #include "cli/cli.h"
 #include "cli/difference.h"
 #include "cli/screen.h"
@@ -17,6 +16,8 @@
 enum { OPT_SIGNIFICANT = OPT_OWN };
 
 const struct opt diff_options[] = {
+	{"format", 'f', "svg|json|folded|text", "both in one, of two sessions", WORDS_NONE},
+	{"output", 'o', "FILE", "where to; - is standard output", WORDS_FILE},
 	{"lines", 'n', "N", "how many functions", WORDS_NONE},
 	{"sort", 's', "self|total", "which change is first", WORDS_NONE},
 	{"significant", OPT_SIGNIFICANT, NULL, "without what may be chance", WORDS_NONE},
@@ -35,19 +36,10 @@ struct diff {
 static bool take_option(struct diff *d, int option, const char *value)
 {
 	switch (option) {
-	case 'n':
-		if (parse_u64(value, 1000000, &d->lines) == 0 && d->lines)
-			return true;
-		usage_error("\"%s\" is no number of lines", value);
-		return false;
-	case 's':
-		d->by_total = strcmp(value, "total") == 0;
-		if (d->by_total || strcmp(value, "self") == 0)
-			return true;
-		usage_error("\"%s\" is no order: it is self or total", value);
-		return false;
+	case 'n': return option_count("lines", value, &d->lines);
+	case 's': return option_order(value, &d->by_total);
 	case OPT_SIGNIFICANT: d->significant = true; return true;
-	default: return view_option(&d->request, option, value);
+	default: return dump_option(&d->request, option, value);
 	}
 }
 
@@ -96,7 +88,7 @@ static double change_of(const struct diff *d, const struct difference *x)
 
 static bool is_significant(const struct diff *d, const struct difference *x)
 {
-	return fabs(d->by_total ? x->total_z : x->self_z) >= DIFFERENCE_Z;
+	return d->by_total ? x->total_significant : x->self_significant;
 }
 
 /* What is only above or below what changed, and did not itself, is left out. */
@@ -230,6 +222,27 @@ static int compare(struct cli *cli, struct diff *d, char **words)
 	return cli->json ? print_json(d) : print_table(cli, d, words);
 }
 
+/* Both on each other, as the daemon draws it. */
+static int save_picture(struct cli *cli, const struct diff *d, char **words)
+{
+	AUTO(buf_done) struct buf path = BUF_INIT;
+	const struct view_request *r = &d->request;
+	struct output o;
+	int e = EXIT_FAILED;
+
+	if (!is_number(words[0]) || !is_number(words[1]))
+		return usage_error("--output and --format are of two sessions, not of files");
+	buf_printf(&path, "/v1/diff?base=%s&other=%s&format=%s%s", words[0], words[1],
+		r->format ? r->format : format_of_file(r->file),
+		r->query.data ? r->query.data : "");
+	if (output_open(&o, r->file) && !path.error)
+		e = client_download(cli->client, path.data, o.out);
+	e = output_close(&o, e);
+	if (e == EXIT_OK && r->file && strcmp(r->file, "-") != 0)
+		puts(r->file);
+	return e;
+}
+
 int cmd_diff(struct cli *cli, int argc, char **argv)
 {
 	struct diff d = {0};
@@ -240,7 +253,9 @@ int cmd_diff(struct cli *cli, int argc, char **argv)
 			e = EXIT_USAGE;
 	if (e == EXIT_OK && optind != argc - 2)
 		e = usage_error("diff takes two: sessions, or files of profilectl dump -f json");
-	if (e == EXIT_OK)
+	if (e == EXIT_OK && (d.request.file || d.request.format))
+		e = save_picture(cli, &d, argv + optind);
+	else if (e == EXIT_OK)
 		e = compare(cli, &d, argv + optind);
 	view_request_done(&d.request);
 	tree_free(d.a);

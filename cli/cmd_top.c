@@ -1,8 +1,6 @@
 /* top: the functions that use most, live. Of a session, or of one for as long as this runs. */
 #include <getopt.h>
-#include <string.h>
 
-#include "base/parse.h"
 #include "cli/live.h"
 #include "cli/profiler.h"
 
@@ -28,23 +26,6 @@ struct top {
 	bool alone, lines_given;
 };
 
-static bool take_number(const char *what, const char *value, uint64_t *ret_number)
-{
-	if (parse_u64(value, 100000, ret_number) == 0 && *ret_number)
-		return true;
-	usage_error("\"%s\" is no number of %s", value, what);
-	return false;
-}
-
-static bool take_sort(const char *value, bool *ret_by_total)
-{
-	*ret_by_total = strcmp(value, "total") == 0;
-	if (*ret_by_total || strcmp(value, "self") == 0)
-		return true;
-	usage_error("\"%s\" is no order: it is self or total", value);
-	return false;
-}
-
 static bool take_option(struct top *t, int option, const char *value)
 {
 	struct live *l = &t->live;
@@ -53,13 +34,13 @@ static bool take_option(struct top *t, int option, const char *value)
 
 	switch (option) {
 	case 'n':
-		t->lines_given = take_number("lines", value, &n);
+		t->lines_given = option_count("lines", value, &n);
 		l->view.lines = t->lines_given ? (unsigned)n : 0;
 		return t->lines_given;
 	case 'i': return live_seconds("interval", value, &l->interval_s);
-	case 'c': return take_number("looks", value, &l->count);
+	case 'c': return option_count("looks", value, &l->count);
 	case OPT_LAST: return live_seconds("last", value, &l->last_s);
-	case 's': return take_sort(value, &l->view.by_total);
+	case 's': return option_order(value, &l->view.by_total);
 	case OPT_PRIVATE: t->alone = true; return true;
 	default:
 		if (option == 'e' && !l->event)

@@ -2,7 +2,6 @@
  * before. */
 #include <getopt.h>
 
-#include "base/parse.h"
 #include "cli/live.h"
 
 #define INTERVAL_S 2
@@ -24,17 +23,11 @@ static bool take_option(struct live *l, int option, const char *value)
 	case 'e': l->event = value; return true;
 	case 'i': return live_seconds("interval", value, &l->interval_s);
 	case 'n':
-	case 'c':
-		if (parse_u64(value, 100000, &n) < 0 || n == 0) {
-			usage_error("\"%s\" is no number of %s", value,
-				option == 'n' ? "lines" : "looks");
+		if (!option_count("lines", value, &n))
 			return false;
-		}
-		if (option == 'n')
-			l->view.lines = (unsigned)n;
-		else
-			l->count = n;
+		l->view.lines = (unsigned)n;
 		return true;
+	case 'c': return option_count("looks", value, &l->count);
 	default: return false;
 	}
 }

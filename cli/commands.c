@@ -59,7 +59,8 @@ const struct command commands[] = {
 		"hardly explains has a *, others are grey.\n"
 		"\n"
 		"  profilectl diff 3 4 --significant\n"
-		"  profilectl diff before.json 4 -s total\n",
+		"  profilectl diff before.json 4 -s total\n"
+		"  profilectl diff 3 4 -o changes.svg\n",
 		{diff_options, view_options}, WORDS_SESSION, cmd_diff},
 	{"export", "ID [FORMAT...]", "a profile in all formats, as files",
 		"  profilectl export 3 -o ticket-4711\n"

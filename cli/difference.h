@@ -8,14 +8,14 @@
 struct difference {
 	const char *name, *module;
 	double self_a, self_b, total_a, total_b;
-	double self_z, total_z; /* how many standard deviations from chance */
+	bool self_significant, total_significant; /* the daemon's rule in GET /v1/diff */
 };
 
-/* Beyond that, one change in twenty is by chance. */
-#define DIFFERENCE_Z 1.96
-
-/* Of two proportions: x of n samples, in each; above 0 where b has more. 0 where nothing can be
- * said. */
+/* How many standard errors are beyond chance where so many functions are tested: all of them
+ * together err in one comparison of twenty. */
+double difference_limit(size_t tests);
+/* Standard errors of two proportions: x of n samples, in each; above 0 where b has more. 0 where
+ * fewer than five samples are to be expected of either kind, in it or not. */
 double difference_z(double x_a, double n_a, double x_b, double n_b);
 /* Largest change first, of self or of total; the caller frees them. The texts are the trees'. */
 int difference_make(const struct tree *a, const struct tree *b, bool total,

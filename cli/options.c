@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/parse.h"
 #include "cli/cli.h"
 #include "cli/words.h"
 
 #define OPTIONS_MAX 64
+#define COUNT_MAX   1000000
 
 static bool is_letter(int code)
 {
@@ -82,6 +84,23 @@ int next_option(struct cli *cli, int argc, char **argv)
 		say_unknown(cli->command, is_long ? argv[optind - 1] : letter);
 	}
 	return code;
+}
+
+bool option_count(const char *what, const char *value, uint64_t *ret_count)
+{
+	if (parse_u64(value, COUNT_MAX, ret_count) == 0 && *ret_count)
+		return true;
+	usage_error("\"%s\" is no number of %s from 1 to %d", value, what, COUNT_MAX);
+	return false;
+}
+
+bool option_order(const char *value, bool *ret_by_total)
+{
+	*ret_by_total = strcmp(value, "total") == 0;
+	if (*ret_by_total || strcmp(value, "self") == 0)
+		return true;
+	usage_error("\"%s\" is no order: it is self or total", value);
+	return false;
 }
 
 void options_help(const struct opt *const lists[OPT_LISTS], struct buf *out)

@@ -3,6 +3,7 @@
 #define PFL_CLI_OPTIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* What can stand at a place on the command line, for completion. */
 enum words {
@@ -66,6 +67,10 @@ struct buf;
 /* The next option of the command that runs: its code, -1 after the last one, or '?' for what is
  * none, and said so. As getopt_long(): optarg, optind. */
 int next_option(struct cli *cli, int argc, char **argv);
+/* "10": a number from 1 to a million; "self", "total": an order. False, and said so, for anything
+ * else. */
+bool option_count(const char *what, const char *value, uint64_t *ret_count);
+bool option_order(const char *value, bool *ret_by_total);
 /* A command's options, a line each, for its help. */
 void options_help(const struct opt *const lists[OPT_LISTS], struct buf *out);
 /* The option that a word of the command line names, "--pid", "--pid=4" or "-p"; NULL: none. */

@@ -84,11 +84,20 @@ static void two_proportions(void **state)
 {
 	/* 50 of 100 and 70 of 100: p = 0.6, deviation = sqrt(0.24 / 50) = 0.0693. */
 	assert_true(fabs(difference_z(50, 100, 70, 100) - 0.2 / 0.0692820323) < 1e-6);
-	assert_true(difference_z(70, 100, 50, 100) < -DIFFERENCE_Z);
-	assert_true(fabs(difference_z(5, 10, 7, 10)) < DIFFERENCE_Z);
+	assert_true(difference_z(70, 100, 50, 100) < 0);
+	/* Too few to tell. */
+	assert_true(difference_z(0, 100, 9, 100) == 0);
+	assert_true(difference_z(100, 100, 91, 100) == 0);
 	assert_true(difference_z(5, 0, 7, 10) == 0);
 	assert_true(difference_z(0, 10, 0, 10) == 0);
-	assert_true(difference_z(10, 10, 10, 10) == 0);
+}
+
+static void more_tests_want_more(void **state)
+{
+	assert_true(fabs(difference_limit(1) - 1.96) < 0.001);
+	assert_true(fabs(difference_limit(10) - 2.807) < 0.001); /* 0.05 / 10 on both sides */
+	assert_true(difference_limit(1000) > 4 && difference_limit(1000) < 4.1);
+	assert_true(difference_limit(0) == difference_limit(1));
 }
 
 static void the_largest_change_is_first(void **state)
@@ -106,6 +115,7 @@ static void the_largest_change_is_first(void **state)
 	assert_true(fabs(d[1].self_b - d[1].self_a + 40) < 1e-9);
 	assert_string_equal(d[2].name, "main");
 	assert_true(d[2].self_a == d[2].self_b);
+	assert_false(d[2].self_significant);
 }
 
 static void what_one_lacks_is_nothing_there(void **state)
@@ -132,6 +142,7 @@ int main(void)
 		cmocka_unit_test(recursion_counts_once),
 		cmocka_unit_test(a_filter_looks_at_name_and_module),
 		cmocka_unit_test(two_proportions),
+		cmocka_unit_test(more_tests_want_more),
 		cmocka_unit_test(the_largest_change_is_first),
 		cmocka_unit_test(what_one_lacks_is_nothing_there),
 	};
