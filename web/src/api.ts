@@ -250,6 +250,40 @@ export interface Source {
 
 export const getSource = (id: number, params: Params) => ask<Source>('GET', `/v1/sessions/${id}/source${query(params)}`);
 
+export interface DiffSide {
+	total: number;
+	samples: number;
+	scale: number; // what its weights are divided by
+	session: Session;
+}
+
+export interface DiffFunction {
+	name: string;
+	module: string;
+	self_base: number;
+	self_other: number;
+	delta_share: number; // of the total; other less base, each divided by its scale
+	significant_share: boolean;
+	delta_self: number;
+	significant_self: boolean;
+}
+
+export interface Diff extends Pick<Profile, 'kinds' | 'modules' | 'names' | 'name_module' | 'name_kind' | 'depth' | 'name'> {
+	unit: 'nanoseconds' | 'count';
+	base: DiffSide;
+	other: DiffSide;
+	z_limit: number;
+	functions: DiffFunction[];
+	self_base: number[];
+	self_other: number[];
+	samples_base: number[];
+	samples_other: number[];
+	z: number[];
+	significant: number[];
+}
+
+export const getDiff = (asked: Params) => ask<Diff>('GET', `/v1/diff${query(asked)}`);
+
 export const profileAddress = (id: number, format: string, params: Params = {}) =>
 	`/v1/sessions/${id}/profile${query({ format, ...params })}`;
 

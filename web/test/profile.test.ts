@@ -7,7 +7,6 @@ import { functionKey, keyModule, keyText, KINDS } from '../src/profile/names';
 import { nodeAt, placeOf, sameNode } from '../src/profile/places';
 import { callees, callers, inverted } from '../src/profile/sandwich';
 import { nextMatch, search } from '../src/profile/search';
-import { change, zScore } from '../src/profile/significance';
 import { Growing } from '../src/profile/stream';
 import { sortRows, topRows } from '../src/profile/top';
 import { profileOf, randomStacks, stacksOf, totalOf, type Stack } from './trees';
@@ -226,13 +225,4 @@ test('a key has the module and the name, whatever is in it', () => {
 
 	strictEqual(keyModule(key), 'libx.so');
 	strictEqual(keyText(key), 'operator/<a, b>');
-});
-
-test('a difference is one only when chance does not make it', () => {
-	strictEqual(zScore(0, 0, 5, 10), 0);
-	// 100 of 1000 against 150 of 1000: pooled 0.125, error 0.01479, z 3.381
-	ok(Math.abs(zScore(100, 1000, 150, 1000) - 3.381) < 0.001);
-	const f = (...numbers: number[]): Float64Array => Float64Array.from(numbers);
-	const d = { base: f(1000, 100, 100, 10), other: f(1000, 110, 150, 0), baseSamples: f(1000, 100, 100, 10), otherSamples: f(1000, 110, 150, 0) };
-	deepStrictEqual([0, 1, 2, 3].map((node) => change(d, node)), [0, 0, 0.2, -1]);
 });

@@ -2,6 +2,7 @@
 // #/session/ID/NAME when it is about one session.
 import type { ComponentType } from 'preact';
 import type { Session } from '../api';
+import { CompareView } from './compare';
 import { LedgerView } from './ledger';
 import { ProfileView } from './profile';
 import { SessionsView } from './sessions';
@@ -45,6 +46,7 @@ export const views: View[] = [
 	{ name: 'profile', title: 'Profile', letter: 'p', keys: PROFILE_KEYS, component: ProfileView, ofSession: true },
 	{ name: 'time', title: 'Time', letter: 'i', component: TimeView, ofSession: true },
 	{ name: 'source', title: 'Source', component: SourceView, ofSession: true },
+	{ name: 'compare', title: 'Compare', letter: 'c', component: CompareView },
 	{ name: 'ledger', title: 'Ledger', letter: 'l', component: LedgerView, ofSession: true },
 	{ name: 'status', title: 'Status', letter: 'u', component: StatusView },
 ];

@@ -48,6 +48,9 @@ function RangeLinks({ id, range }: { id: number; range: heat.Range }) {
 			<a class="button" href={address('profile', id, { from, to })}>
 				Profile of the range
 			</a>
+			<a class="button" href={address('compare', 0, { base: String(id), other: String(id), other_from: from, other_to: to })}>
+				Compare it with all
+			</a>
 		</p>
 	);
 }

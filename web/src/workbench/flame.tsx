@@ -16,7 +16,7 @@ export interface FlameProps {
 	match: Uint8Array | null;
 	place: string; // of the node that is zoomed to
 	onPlace(place: string, byReader: boolean): void;
-	onMenu(columns: Columns, node: number, x: number, y: number, zoom: () => void): void;
+	onMenu?(columns: Columns, node: number, x: number, y: number, zoom: () => void): void;
 	onSearch(): void;
 	small?: boolean;
 	telling?: Describe; // what is said of a frame, where it is not the usual
@@ -45,7 +45,7 @@ function useFlame(props: FlameProps) {
 		const v = (view.current = new FlameView(host.current!, props.label, {
 			zoomed: () => tell(v, true),
 			selected: () => setAt({ zoom: v.zoom, selected: v.selected }),
-			menu: (node, x, y) => now.current.onMenu(v.columns, node, x, y, () => v.zoomTo(node)),
+			menu: (node, x, y) => now.current.onMenu?.(v.columns, node, x, y, () => v.zoomTo(node)),
 			search: () => now.current.onSearch(),
 			match: (by) => toMatch(v, now.current.match, by),
 		}));
@@ -110,10 +110,10 @@ export function Flame(props: FlameProps & { matchRef?: { current: ((by: 1 | -1) 
 			<div class="flame-detail">
 				<span class="flame-name">{told.title}</span>
 				{told.lines.map((line) => <span key={line}>{line}</span>)}
-				<button type="button" aria-haspopup="menu" onClick={(event) => {
+				{props.onMenu ? <button type="button" aria-haspopup="menu" onClick={(event) => {
 					const { left, bottom } = event.currentTarget.getBoundingClientRect();
-					props.onMenu(columns, selected, left, bottom, () => view.current!.zoomTo(selected));
-				}}>Actions…</button>
+					props.onMenu!(columns, selected, left, bottom, () => view.current!.zoomTo(selected));
+				}}>Actions…</button> : null}
 			</div>
 		</div>
 	);
