@@ -183,7 +183,7 @@ async function testMany(page) {
 }
 
 // The zoom stays with its frame while samples come.
-async function testGrowth(page, pid) {
+async function testGrowth(page, pid, name) {
 	const id = await page.evaluate(async (of) => {
 		const answer = await fetch('/v1/sessions', {
 			method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ pid: of, duration_s: 0 }),
@@ -208,7 +208,7 @@ async function testGrowth(page, pid) {
 	check('zoom_stays_while_it_grows', JSON.stringify(await zoomedPath(page)) === JSON.stringify(path) && asked(page).get('z') === place, path);
 	check('growth_comes_as_a_stream', requests.some((to) => to.includes('/events')) && !requests.some((to) => to.includes('/profile?')), requests);
 	await goTo(page, `#/session/${id}/profile?tab=top&group=thread`, '.rows');
-	check('threads_have_rows', await waitFor(async () => (await cells(page)).some((row) => row.includes('page-busy'))), await cells(page));
+	check('threads_have_rows', await waitFor(async () => (await cells(page)).some((row) => row.includes(name))), await cells(page));
 	await page.evaluate((one) => fetch(`/v1/sessions/${one}/stop`, { method: 'POST' }), id);
 }
 
@@ -232,7 +232,7 @@ async function testViewer(browser, page, id) {
 	}
 }
 
-export async function testProfile(browser, { url, token, pid }) {
+export async function testProfile(browser, { url, token, pid, name }) {
 	const page = await newPage(browser, { reducedMotion: 'reduce' }); // where one clicks nothing moves
 
 	await page.goto(`${url}?token=${token}`);
@@ -245,7 +245,7 @@ export async function testProfile(browser, { url, token, pid }) {
 	await testTables(page, path);
 	await testLooks(page, path);
 	await testMany(page);
-	await testGrowth(page, pid);
+	await testGrowth(page, pid, name);
 	await testViewer(browser, page, id);
 	check('profile_has_no_troubles', page.troubles.length === 0, page.troubles);
 }

@@ -1,10 +1,11 @@
-// run.mjs: all tests in a browser, in one start of it. The environment has PAGE_URL, PAGE_TOKEN and PAGE_PID, of a
-// program whose time is in work(), below middle(), below main().
+// run.mjs: all tests in a browser, in one start of it. The environment has PAGE_URL, PAGE_TOKEN, and
+// PAGE_PID and PAGE_NAME of a program whose time is in work(), below middle(), below main().
 import { check, launch } from './lib.mjs';
 import { testProfile } from './profile.mjs';
 import { testShell } from './shell.mjs';
 
-const given = { url: process.env.PAGE_URL, token: process.env.PAGE_TOKEN, pid: Number(process.env.PAGE_PID) };
+const { PAGE_URL: url, PAGE_TOKEN: token, PAGE_PID: pid, PAGE_NAME: name } = process.env;
+const given = { url, token, name, pid: Number(pid) };
 const browser = await launch();
 
 for (const test of [testShell, testProfile])

@@ -24,7 +24,7 @@ function Tabs() {
 	// On a phone they do not all fit.
 	useEffect(() => {
 		nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-	}, [view]);
+	}, [view, session]);
 	return (
 		<nav class="tabs" aria-label="Views" ref={nav}>
 			{views

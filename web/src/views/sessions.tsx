@@ -97,7 +97,7 @@ function Row({ session }: { session: Session }) {
 					<LedgerLine ledger={session.ledger} />
 				</a>
 			</div>
-			<div class="actions">
+			<div class="doings">
 				{running && (
 					<button
 						type="button"
