@@ -3,12 +3,13 @@
 import { check, launch } from './lib.mjs';
 import { testProfile } from './profile.mjs';
 import { testShell } from './shell.mjs';
+import { testViews } from './views.mjs';
 
 const { PAGE_URL: url, PAGE_TOKEN: token, PAGE_PID: pid, PAGE_NAME: name } = process.env;
 const given = { url, token, name, pid: Number(pid) };
 const browser = await launch();
 
-for (const test of [testShell, testProfile])
+for (const test of [testShell, testProfile, testViews])
 	try {
 		await test(browser, given);
 	} catch (error) {

@@ -44,7 +44,7 @@ export function HeatMapView({ map, range, onRange }: Props) {
 	const shown = dragged ?? range;
 
 	useEffect(() => {
-		const observer = new ResizeObserver(() => setRoom(box.current!.clientWidth));
+		const observer = new ResizeObserver(([entry]) => setRoom(entry.target.clientWidth));
 
 		observer.observe(box.current!);
 		return () => observer.disconnect();

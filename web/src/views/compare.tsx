@@ -102,7 +102,7 @@ function Functions({ diff }: { diff: Diff }) {
 						<th scope="col" class="number">self after</th>
 						<th scope="col" class="number">change</th>
 						<th scope="col" class="number">with callees</th>
-						<th scope="col" />
+						<th scope="col">verdict</th>
 					</tr>
 				</thead>
 				<tbody>{diff.functions.slice(0, SHOWN).map((one) => <Row key={`${one.name}\n${one.module}`} one={one} diff={diff} />)}</tbody>
