@@ -78,8 +78,8 @@ class Text:
         for pattern in SHORTER:
             text = re.sub(pattern, seconds, text)
         script = "set -eEu -o pipefail\ntrap 'echo \"failed: $BASH_COMMAND\"' ERR\n" + text
-        r = subprocess.run(["bash", "-c", script], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=120)
+        r = subprocess.run(["timeout", "90", "bash", "-c", script], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         for block, printed in zip(commands, r.stdout.split("@@@\n")[1:]):
             block.printed = printed
         return r.returncode, r.stdout
