@@ -287,7 +287,6 @@ static int record(struct cli *cli, struct recording *r)
 
 	if (e != EXIT_OK)
 		return e;
-	take_interrupts(r);
 	r->bar = r->seconds > 0 && !r->command && isatty(STDERR_FILENO) && !cli->json;
 	if (r->command && (e = launch_begin(&r->launch)) < 0) {
 		fprintf(stderr, "profilectl: cannot run %s: %s\n", r->command[0], strerror(-e));
@@ -325,8 +324,10 @@ int cmd_record(struct cli *cli, int argc, char **argv)
 	if (e == EXIT_OK)
 		e = profiler_for_job(cli, r.alone, &profiler);
 	r.alone = profiler != NULL;
-	if (e == EXIT_OK)
+	if (e == EXIT_OK) {
+		take_interrupts(&r);
 		e = r.command ? record_command(cli, &r) : record(cli, &r);
+	}
 	cJSON_Delete(r.request);
 	return e;
 }

@@ -17,6 +17,9 @@ static void wait_and_become(char **argv, int go, int failed)
 	char byte;
 	int error;
 
+	/* What is meant for the command ends it, and is not taken here. */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
 	(void)prctl(PR_SET_NAME, slash ? slash + 1 : argv[0]);
 	while ((n = read(go, &byte, 1)) != 1)
 		if (n == 0 || errno != EINTR)

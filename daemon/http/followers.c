@@ -311,7 +311,7 @@ static void *work(void *arg)
 
 		if (s && due < f->rest_until_ns)
 			due = f->rest_until_ns;
-		if (time_mono_ns() < due)
+		if (!s || time_mono_ns() < due)
 			rest(f, due);
 		else
 			serve(f, s);

@@ -169,7 +169,7 @@ static int prepare(struct sorting *b)
 	b->keys = b->q->by_thread ? p->thread_count : b->q->by_process ? p->process_count + 1 : 1;
 	b->process_of = malloc((p->node_count + (size_t)1) * sizeof(*b->process_of));
 	b->starts = calloc(b->keys + (size_t)2, sizeof(*b->starts));
-	b->set->order = malloc((source_count(b) + (size_t)1) * sizeof(*b->set->order));
+	b->set->order = calloc(source_count(b) + (size_t)1, sizeof(*b->set->order));
 	if (!b->process_of || !b->starts || !b->set->order)
 		return -ENOMEM;
 	profile_find_processes(p, b->process_of);

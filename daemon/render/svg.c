@@ -83,7 +83,7 @@ static void put_attribute(struct buf *into, const char *name, uint32_t tenths)
 static void put_change_class(struct buf *into, const struct diff_change *change)
 {
 	buf_append_char(into, 'd');
-	buf_append_u64(into, (uint64_t)(diff_step(change) + 4));
+	buf_append_u64(into, (unsigned)(diff_step(change) + 4));
 }
 
 static void put_class(struct buf *into, const struct svg_paint *paint)

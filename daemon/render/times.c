@@ -248,15 +248,17 @@ static void spread(const struct sums *s, struct timeline *t)
 	for (uint32_t i = 0; i < p->log_count; i++) {
 		const struct log_entry *e = &p->log[i];
 		struct timeline_row *row;
+		uint64_t *weights;
 		uint32_t at, column;
 
 		if (!takes(s->choice, &t->times, e))
 			continue;
 		at = s->row_of[source_of(s, e)];
 		row = at < TIMELINE_ROWS_MAX ? &t->rows[at] : &t->others;
+		weights = t->weights + (size_t)at * t->columns;
 		column = (uint32_t)((double)(e->t_ns - t->times.from_ns) / column_ns);
 		/* Rounding may go one beyond. */
-		row->weights[column < t->columns ? column : t->columns - 1] += e->weight;
+		weights[column < t->columns ? column : t->columns - 1] += e->weight;
 		row->total += e->weight;
 	}
 }
