@@ -502,6 +502,12 @@ static void without_any_table(void **state)
 
 /* Once there are rules, libunwind has little to do; and what was found of a space is forgotten when
  * its code is another's. */
+/* Rules are rules, whether the compiler kept a frame pointer for them to go by or not. */
+static unsigned way(unsigned how)
+{
+	return how == UNWIND_BY_CFI_BP ? UNWIND_BY_CFI : how;
+}
+
 static void rules_are_used_and_forgotten(void **state)
 {
 	struct fixture *f = *state;
@@ -535,7 +541,8 @@ static void rules_are_used_and_forgotten(void **state)
 	unwinder_run(u, f->space, &traps[0].sample, 1000, &chain);
 	assert_int_equal(chain.end, by_libunwind.end);
 	assert_int_equal(chain.count, by_libunwind.count);
-	assert_memory_equal(chain.how, by_libunwind.how, chain.count);
+	for (unsigned i = 0; i < chain.count; i++)
+		assert_int_equal(way(chain.how[i]), way(by_libunwind.how[i]));
 }
 
 void without_cfi(void (*fn)(void));
@@ -567,9 +574,9 @@ static void check_with_frame_in_middle(struct fixture *f, const struct trap_samp
 		for (unsigned j = 3; j < chain.count; j++)
 			assert_int_equal(chain.addrs[j], without->expected[j - 1]);
 		if (i != LIBDW) {
-			assert_int_equal(chain.how[1], UNWIND_BY_CFI);
-			assert_int_equal(chain.how[2], UNWIND_BY_FP);
-			assert_int_equal(chain.how[3], UNWIND_BY_CFI);
+			assert_int_equal(way(chain.how[1]), UNWIND_BY_CFI);
+			assert_int_equal(way(chain.how[2]), UNWIND_BY_FP);
+			assert_int_equal(way(chain.how[3]), UNWIND_BY_CFI);
 		}
 	}
 }
