@@ -55,9 +55,9 @@ static struct times times_of(const struct choice *c)
 	uint64_t log_ns = c->p->ledger.log_from_ns, end_ns = m->taken_ns;
 	struct times t = {.from_ns = later(asked_ns, log_ns), .log_short = log_ns > asked_ns};
 
-	/* The last sample may have come while the picture of the log was taken. */
-	if (c->p->log_count > 0)
-		end_ns = later(end_ns, c->p->log[c->p->log_count - 1].t_ns + 1);
+	/* Some were still on their way at the end, and processors are not in step. */
+	for (uint32_t i = 0; i < c->p->log_count; i++)
+		end_ns = later(end_ns, c->p->log[i].t_ns + 1);
 	if (c->q.to_ns && c->q.to_ns < end_ns)
 		end_ns = c->q.to_ns;
 	t.to_ns = later(end_ns, t.from_ns);

@@ -27,6 +27,35 @@ const ask = (page, method, path, body) =>
 		[method, path, body],
 	);
 
+// Two releases, as other tools hand stacks over.
+const RELEASES = {
+	'release 41': `main;serve;parse_request;read_headers 610
+main;serve;find_user;lookup_cache 240
+main;serve;find_user;query_database;decode_rows 900
+main;serve;render;fill_template;escape 700
+main;serve;render;legacy_theme 420
+main;collect_garbage;mark 380
+main;collect_garbage;sweep 210
+`,
+	'release 42': `main;serve;parse_request;read_headers 590
+main;serve;find_user;lookup_cache 230
+main;serve;find_user;query_database;decode_rows 890
+main;serve;render;fill_template;escape 1680
+main;collect_garbage;mark 610
+main;collect_garbage;sweep 220
+`,
+};
+
+const bring = (page, name) =>
+	page.evaluate(
+		async ([path, body]) => {
+			const headers = { 'Content-Type': 'application/octet-stream' };
+
+			return (await (await fetch(path, { method: 'POST', headers, body })).json()).id;
+		},
+		[`/v1/import?name=${encodeURIComponent(name)}`, RELEASES[name]],
+	);
+
 async function finished(page, id) {
 	while ((await ask(page, 'GET', `/v1/sessions/${id}`)).state === 'running')
 		await sleep(200);
@@ -57,6 +86,10 @@ await sleep(1500);
 await take(page, 'sessions', '#/sessions', '.session .state.running');
 await take(page, 'profile', `#/session/${before.id}/profile`, 'main canvas, main iframe');
 await take(page, 'time', `#/session/${all.id}/time`, 'main canvas');
+await take(page, 'source', `#/session/${before.id}/source?function=render_receipt&module=checkout`, '.source');
+const [base, other] = [await bring(page, 'release 41'), await bring(page, 'release 42')];
+
+await take(page, 'compare', `#/compare?base=${base}&other=${other}`, '.compare');
 await take(page, 'ledger', `#/session/${all.id}/ledger`, '.shares .good');
 await take(page, 'status', '#/status', '.abilities');
 await page.context().close();

@@ -123,6 +123,21 @@ static void a_long_session_shows_its_last_seconds(void **state)
 	profile_unref(p);
 }
 
+static void samples_behind_the_end_are_there(void **state)
+{
+	struct profile *p = made();
+	struct heatmap h;
+
+	(void)state;
+	p->meta.taken_ns = SAMPLE_START + 1500 * MS;
+	p->log[0].t_ns = SAMPLE_START + 4100 * MS;
+	assert_int_equal(heatmap_make(p, &all, 1, &h), 0);
+	assert_int_equal(h.seconds, 5);
+	assert_int_equal(h.samples[3] + h.samples[4], 2);
+	heatmap_done(&h);
+	profile_unref(p);
+}
+
 static void times_of_a_hostile_file_do_no_harm(void **state)
 {
 	struct profile *p = made();
@@ -242,6 +257,7 @@ int main(void)
 		cmocka_unit_test(a_question_picks_time_thread_process_and_event),
 		cmocka_unit_test(a_log_that_begins_later_is_said),
 		cmocka_unit_test(a_long_session_shows_its_last_seconds),
+		cmocka_unit_test(samples_behind_the_end_are_there),
 		cmocka_unit_test(times_of_a_hostile_file_do_no_harm),
 		cmocka_unit_test(threads_are_rows_and_the_heaviest_first),
 		cmocka_unit_test(processes_and_processors_are_rows),
