@@ -99,8 +99,8 @@ static char *skip_authority(struct uri *u, char *text)
 
 	text += strlen("http://");
 	u->host = text;
-	slash = strchr(text, '/');
-	if (!slash)
+	slash = text + strcspn(text, "/?");
+	if (*slash != '/')
 		return NULL;
 	/* Room for the closing NUL: the host moves left over the scheme. */
 	memmove(text - 1, text, (size_t)(slash - text));

@@ -49,8 +49,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_session(&request);
 	if (json_in_change(text, size, MAX_FREQ, &change, &why) == 0 &&
 		(change.freq_hz > MAX_FREQ || change.cpu_percent > 100 ||
+			!text_is_utf8(change.name, strlen(change.name)) ||
 			(!change.freq_hz && change.kernel < 0 && change.cpu_percent == 0 &&
-				!change.memory_mib)))
+				!change.memory_mib && !change.name[0])))
 		abort();
 	json_in_nothing(text, size, &why);
 	if (why.data && !text_is_utf8(why.data, why.len))
