@@ -77,8 +77,8 @@ static void bad_targets_are_refused(void **state)
 {
 	static const char *const bad[] = {"", "x", "v1/status", "/a b", "/a\tb", "/a\x01", "/a\x7f",
 		"/a\xc3\xa9", "/a#b", "/%", "/%4", "/%zz", "/%4g", "/%00", "/%1f", "/%7F", "/%ff",
-		"/%c3", "/?a=%", "/?a=%4", "/?%00=1", "/?a=1&a=2", "/?a=%0a", "http://", "http://x", "http://x?a=/",
-		"https://x/", "http:/x", "?a=1", "**"};
+		"/%c3", "/?a=%", "/?a=%4", "/?%00=1", "/?a=1&a=2", "/?a=%0a", "http://", "http://x",
+		"http://x?a=/", "https://x/", "http:/x", "?a=1", "**"};
 	char many[2048] = "/?";
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
