@@ -435,7 +435,7 @@ function layout() {
 	placeHead();
 	put(ui.bar, narrow ? {x: MARGIN, y: tops.head - 1, width: inner, height: 32} :
 		{x: MARGIN + inner / 3, y: 11, width: inner * 2 / 3, height: 32});
-	const bar = ui.bar.firstChild.offsetHeight || 26, top = tops.head + (narrow ? bar + 8 : 0);
+	const bar = ui.bar.firstChild.offsetHeight || 30, top = tops.head + (narrow ? bar + 8 : 0);
 	put(ui.bar, {height: bar + 6});
 	const full = Math.ceil(rows * row) + MARGIN, height = alone ? Math.max(innerHeight, top + 60) : top + full;
 	port.height = height - top;
