@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "daemon/render/array.h"
 #include "daemon/render/templates.h"
 
 #define KERNEL_ALIGN ((uint64_t)2 << 20) /* of the kernel's random place, CONFIG_PHYSICAL_ALIGN */
@@ -24,22 +25,6 @@ const char *view_kind_name(enum view_kind kind)
 	};
 
 	return names[kind];
-}
-
-/* Room for one more element at the end of *array. */
-static int grow(void **array, uint32_t count, uint32_t *cap, size_t each)
-{
-	uint32_t bigger = *cap ? *cap * 2 : 256;
-	void *data;
-
-	if (count < *cap)
-		return 0;
-	data = realloc(*array, bigger * each);
-	if (!data)
-		return -ENOMEM;
-	*array = data;
-	*cap = bigger;
-	return 0;
 }
 
 static uint64_t hash_of(const struct view_name *n)
@@ -94,7 +79,7 @@ static int add(struct labels *l, const struct view_name *n, uint32_t *ret_label)
 	int r;
 
 	if (id == INDEX_NONE) {
-		r = grow((void **)&l->names, l->count, &l->cap, sizeof(*l->names));
+		r = array_grow((void **)&l->names, l->count, &l->cap, sizeof(*l->names));
 		if (r == 0)
 			r = index_room(&l->index);
 		if (r < 0)
@@ -247,7 +232,7 @@ static int append(struct labels *l, const struct view_name *n)
 	int r = add(l, n, &id);
 
 	if (r == 0)
-		r = grow((void **)&l->path, l->path_count, &l->path_cap, sizeof(*l->path));
+		r = array_grow((void **)&l->path, l->path_count, &l->path_cap, sizeof(*l->path));
 	if (r == 0)
 		l->path[l->path_count++] = id;
 	return r;

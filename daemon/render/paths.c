@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "daemon/render/array.h"
 
 #define MODULES_MAX (1u << 24) /* what a key has room for */
 
@@ -35,22 +36,6 @@ void paths_done(struct paths *p)
 	*p = (struct paths){0};
 }
 
-/* Room for one more. */
-static int grow(void **array, uint32_t count, uint32_t *cap, size_t each)
-{
-	uint32_t bigger = *cap ? *cap * 2 : 256;
-	void *data;
-
-	if (count < *cap)
-		return 0;
-	data = realloc(*array, bigger * each);
-	if (!data)
-		return -ENOMEM;
-	*array = data;
-	*cap = bigger;
-	return 0;
-}
-
 int paths_name(
 	struct paths *p, const char *text, const char *module, uint8_t kind, uint32_t *ret_name)
 {
@@ -67,7 +52,7 @@ int paths_name(
 		*ret_name = (uint32_t)id;
 		return 0;
 	}
-	r = grow((void **)&p->names, p->name_count, &p->name_cap, sizeof(*p->names));
+	r = array_grow((void **)&p->names, p->name_count, &p->name_cap, sizeof(*p->names));
 	if (r == 0)
 		r = map_set(p->name_ids, key, p->name_count);
 	if (r < 0)
@@ -86,7 +71,7 @@ int paths_node(struct paths *p, uint32_t parent, uint32_t name, uint32_t *ret_no
 		*ret_node = (uint32_t)id;
 		return 0;
 	}
-	r = grow((void **)&p->nodes, p->node_count, &p->node_cap, sizeof(*p->nodes));
+	r = array_grow((void **)&p->nodes, p->node_count, &p->node_cap, sizeof(*p->nodes));
 	if (r == 0)
 		r = map_set(p->node_ids, key, p->node_count);
 	if (r < 0)
