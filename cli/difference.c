@@ -4,41 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#define LEAST_SAMPLES 5    /* for the test to hold */
-#define LEAST_PART    0.02 /* of the larger value: less is no change that matters */
-#define ERROR_RATE    0.05
-
-double difference_limit(size_t tests)
-{
-	double low = 1.96, high = 20, error = ERROR_RATE / (tests ? (double)tests : 1);
-
-	for (int i = 0; i < 60; i++) {
-		double z = (low + high) / 2;
-
-		if (erfc(z / sqrt(2)) > error)
-			low = z;
-		else
-			high = z;
-	}
-	return high;
-}
-
-double difference_z(double x_a, double n_a, double x_b, double n_b)
-{
-	double p, fewer = n_a < n_b ? n_a : n_b;
-
-	if (n_a <= 0 || n_b <= 0)
-		return 0;
-	p = (x_a + x_b) / (n_a + n_b);
-	if (!(p * fewer >= LEAST_SAMPLES && (1 - p) * fewer >= LEAST_SAMPLES))
-		return 0;
-	return (x_b / n_b - x_a / n_a) / sqrt(p * (1 - p) * (1 / n_a + 1 / n_b));
-}
-
-static bool is_significant(double z, double limit, double share_a, double share_b)
-{
-	return fabs(z) >= limit && fabs(share_b - share_a) >= LEAST_PART * fmax(share_a, share_b);
-}
+#include "base/significance.h"
 
 static double percent(double part, double whole)
 {
@@ -59,11 +25,13 @@ static struct difference difference_of(
 		.total_a = percent(x->total, a->total),
 		.total_b = percent(y->total, b->total),
 	};
-	double self = difference_z(x->self_samples, a->samples, y->self_samples, b->samples);
-	double total = difference_z(x->total_samples, a->samples, y->total_samples, b->samples);
+	double self =
+		significance_z(x->self_samples, a->samples, y->self_samples, b->samples, true);
+	double total =
+		significance_z(x->total_samples, a->samples, y->total_samples, b->samples, true);
 
-	d.self_significant = is_significant(self, limit, d.self_a, d.self_b);
-	d.total_significant = is_significant(total, limit, d.total_a, d.total_b);
+	d.self_significant = significance_holds(self, limit, d.self_a, d.self_b);
+	d.total_significant = significance_holds(total, limit, d.total_a, d.total_b);
 	return d;
 }
 
@@ -112,7 +80,7 @@ int difference_make(const struct tree *a, const struct tree *b, bool total,
 	d = calloc(count + 1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
-	limit = difference_limit(count);
+	limit = significance_limit(count);
 	for (size_t i = 0; i < count; i++)
 		d[i] = difference_of(&pairs[i], a, b, limit);
 	qsort(d, count, sizeof(*d), total ? by_total : by_self);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/significance.h"
 #include "daemon/render/labels.h"
 #include "daemon/render/paths.h"
 
@@ -280,34 +281,19 @@ static void choose_scales(struct diff *d)
 	}
 }
 
-/* Two shares by the pooled test of two proportions, else two rates by that of two Poisson counts:
- * the same but for the variance. Either is true of many samples alone, on each side, and of a share
- * also of those that are not in it. */
-static double z_of(const struct diff *d, uint64_t base, uint64_t other)
-{
-	double n0 = d->exposure[DIFF_BASE], n1 = d->exposure[DIFF_OTHER], p, rest, fewer;
-
-	if (n0 <= 0 || n1 <= 0)
-		return 0;
-	p = ((double)base + (double)other) / (n0 + n1);
-	rest = d->options.norm == DIFF_SHARE ? 1 - p : 1;
-	fewer = n0 < n1 ? n0 : n1;
-	if (p * fewer < DIFF_LEAST_SAMPLES ||
-		(d->options.norm == DIFF_SHARE && rest * fewer < DIFF_LEAST_SAMPLES))
-		return 0;
-	return ((double)other / n1 - (double)base / n0) / sqrt(p * rest * (1 / n0 + 1 / n1));
-}
-
 static struct diff_change change_of(const struct diff *d, uint64_t base, uint64_t other,
 	uint64_t base_samples, uint64_t other_samples)
 {
 	double from = (double)base / d->scale[DIFF_BASE];
 	double to = (double)other / d->scale[DIFF_OTHER];
-	struct diff_change c = {.delta = to - from, .z = z_of(d, base_samples, other_samples)};
+	double z = significance_z((double)base_samples, d->exposure[DIFF_BASE],
+		(double)other_samples, d->exposure[DIFF_OTHER], d->options.norm == DIFF_SHARE);
 
-	c.significant = fabs(c.z) >= d->z_limit &&
-		fabs(c.delta) >= DIFF_LEAST_PART * (to > from ? to : from);
-	return c;
+	return (struct diff_change){
+		.delta = to - from,
+		.z = z,
+		.significant = significance_holds(z, d->z_limit, from, to),
+	};
 }
 
 static struct diff_change change_of_total(
@@ -322,22 +308,6 @@ static struct diff_change change_of_self(
 {
 	return change_of(d, side[DIFF_BASE].self, side[DIFF_OTHER].self,
 		side[DIFF_BASE].self_samples, side[DIFF_OTHER].self_samples);
-}
-
-/* Where so many tests together err as often as one may. */
-static double limit_for(uint32_t tests)
-{
-	double low = 1.96, high = 20, error = DIFF_ERROR / (tests ? tests : 1);
-
-	for (int i = 0; i < 60; i++) {
-		double z = (low + high) / 2;
-
-		if (erfc(z / sqrt(2)) > error)
-			low = z;
-		else
-			high = z;
-	}
-	return high;
 }
 
 static bool is_function(const struct view_name *n)
@@ -407,7 +377,7 @@ static int judge(const struct view *v, struct diff *d)
 	r = sum_functions(v, d);
 	if (r < 0)
 		return r;
-	d->z_limit = limit_for(d->function_count);
+	d->z_limit = significance_limit(d->function_count);
 	for (uint32_t i = 0; i < v->node_count; i++)
 		d->nodes[i].change = change_of_total(d, d->nodes[i].side);
 	for (uint32_t i = 0; i < d->function_count; i++) {

@@ -55,20 +55,11 @@ struct diff {
 	/* Samples that its side would have of a function with all the weight (DIFF_SHARE), or with
 	 * one unit of it for each unit of the scale. */
 	double exposure[DIFF_SIDES];
-	double z_limit;                  /* from here on significant */
+	double z_limit;                  /* from here on significant, see base/significance.h */
 	struct diff_node *nodes;         /* those of the view, one for each */
 	struct diff_function *functions; /* those whose own share has changed most come first */
 	uint32_t function_count;
 };
-
-/* Functions are as likely as this to be called changed, all together, when nothing has changed:
- * with many of them, each has to stand out more. */
-#define DIFF_ERROR 0.05
-/* And a change of less than this part of the larger one is not told from the weather, however many
- * samples there are. */
-#define DIFF_LEAST_PART 0.02
-/* Samples that have to be expected on each side. */
-#define DIFF_LEAST_SAMPLES 5
 
 /* Names are the same when text and module are, whether inlined or not; of processes and threads,
  * without their numbers. Takes both views, on failure too. The view has the nodes of both, with the

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 
+#include "base/significance.h"
 #include "cli/difference.h"
 #include "tests/unit/profile_text.h"
 
@@ -83,21 +84,21 @@ static void a_filter_looks_at_name_and_module(void **state)
 static void two_proportions(void **state)
 {
 	/* 50 of 100 and 70 of 100: p = 0.6, deviation = sqrt(0.24 / 50) = 0.0693. */
-	assert_true(fabs(difference_z(50, 100, 70, 100) - 0.2 / 0.0692820323) < 1e-6);
-	assert_true(difference_z(70, 100, 50, 100) < 0);
+	assert_true(fabs(significance_z(50, 100, 70, 100, true) - 0.2 / 0.0692820323) < 1e-6);
+	assert_true(significance_z(70, 100, 50, 100, true) < 0);
 	/* Too few to tell. */
-	assert_true(difference_z(0, 100, 9, 100) == 0);
-	assert_true(difference_z(100, 100, 91, 100) == 0);
-	assert_true(difference_z(5, 0, 7, 10) == 0);
-	assert_true(difference_z(0, 10, 0, 10) == 0);
+	assert_true(significance_z(0, 100, 9, 100, true) == 0);
+	assert_true(significance_z(100, 100, 91, 100, true) == 0);
+	assert_true(significance_z(5, 0, 7, 10, true) == 0);
+	assert_true(significance_z(0, 10, 0, 10, true) == 0);
 }
 
 static void more_tests_want_more(void **state)
 {
-	assert_true(fabs(difference_limit(1) - 1.96) < 0.001);
-	assert_true(fabs(difference_limit(10) - 2.807) < 0.001); /* 0.05 / 10 on both sides */
-	assert_true(difference_limit(1000) > 4 && difference_limit(1000) < 4.1);
-	assert_true(difference_limit(0) == difference_limit(1));
+	assert_true(fabs(significance_limit(1) - 1.96) < 0.001);
+	assert_true(fabs(significance_limit(10) - 2.807) < 0.001); /* 0.05 / 10 on both sides */
+	assert_true(significance_limit(1000) > 4 && significance_limit(1000) < 4.1);
+	assert_true(significance_limit(0) == significance_limit(1));
 }
 
 static void the_largest_change_is_first(void **state)
